@@ -13,7 +13,7 @@ use memlode_attribute::{DetailedProfile, Profile, Simulation, Source, TimedProfi
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
-use memlode_report::{Answer, Note, build};
+use memlode_report::{CommandAnswer, CommandFindings, Note, build};
 use memlode_trace::Trace;
 
 use crate::accesses;
@@ -153,28 +153,28 @@ impl Analysed {
     }
 
     /// Names everything that was found.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> CommandAnswer {
         let Analysed { trace, machine, found, replayed } = self;
         let mut unmet_pages = Vec::new();
         let found = match found {
             Found::Report(profile, part, sharing) => {
                 let mut report = build::report(trace, machine, profile, replayed, sharing.as_deref());
                 report.trace.notes.extend(part.clone());
-                memlode_report::Found::Report(Box::new(report))
+                CommandFindings::Report(Box::new(report))
             }
             Found::Simulation(profile, sharing) => {
                 unmet_pages.extend(profile.unmet_names());
                 let simulation = build::simulation(trace, machine, profile, replayed, sharing.as_deref());
-                memlode_report::Found::Simulation(Box::new(simulation))
+                CommandFindings::Simulation(Box::new(simulation))
             }
             Found::Timing(profile) => {
-                memlode_report::Found::Timing(Box::new(build::timing(trace, machine, profile, replayed)))
+                CommandFindings::Timing(Box::new(build::timing(trace, machine, profile, replayed)))
             }
             Found::Accesses(tables) => {
-                memlode_report::Found::Analysis(build::analysis(trace, machine, tables, replayed))
+                CommandFindings::Analysis(build::analysis(trace, machine, tables, replayed))
             }
         };
-        Answer { unmet_pages, ..found.into() }
+        CommandAnswer { unmet_pages, ..found.into() }
     }
 }
 

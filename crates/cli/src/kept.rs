@@ -9,8 +9,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, ValueHint};
 use indicatif::HumanDuration;
 use memlode_machine::Machine;
-use memlode_report::{Answer, render};
-use memlode_results::{Asked, Kept, MachineIdentity, Question, Unusable, Why, fingerprint};
+use memlode_report::{CommandAnswer, render};
+use memlode_results::{Kept, Lookup, MachineIdentity, Question, Unusable, Why, fingerprint};
 use memlode_trace::Trace;
 
 use crate::term;
@@ -105,11 +105,11 @@ impl KeepArgs {
         self,
         question: Question,
         traces: &[&Trace],
-        compute: impl FnOnce() -> Result<Answer>,
-    ) -> Result<Answer> {
+        compute: impl FnOnce() -> Result<CommandAnswer>,
+    ) -> Result<CommandAnswer> {
         let asked = asked(question, traces);
         if let Some(asked) = asked.as_ref().filter(|_| !self.again) {
-            match asked.find::<Answer>() {
+            match asked.find::<CommandAnswer>() {
                 Ok(Some(kept)) if kept.answer.is_sound() => return Ok(as_now(kept, traces)),
                 Ok(Some(Kept { path, .. })) => refuse(&Unusable { path, why: Why::Damaged }),
                 Ok(None) => {}
@@ -126,15 +126,15 @@ impl KeepArgs {
 }
 
 /// Keeps an answer that was computed for another reason.
-pub fn keep(question: Question, trace: &Trace, answer: &Answer) {
+pub fn keep(question: Question, trace: &Trace, answer: &CommandAnswer) {
     if let Some(asked) = asked(question, &[trace]) {
         let _ = asked.keep(answer);
     }
 }
 
-fn asked<'a>(question: Question, traces: &[&'a Trace]) -> Option<Asked<'a>> {
+fn asked<'a>(question: Question, traces: &[&'a Trace]) -> Option<Lookup<'a>> {
     let is_off = std::env::var_os(VARIABLE).is_some_and(|value| value == "off");
-    if is_off { None } else { Asked::new(question, traces) }
+    if is_off { None } else { Lookup::new(question, traces) }
 }
 
 fn refuse(unusable: &Unusable) {
@@ -142,7 +142,7 @@ fn refuse(unusable: &Unusable) {
 }
 
 /// A kept answer with the traces where they are now, and what was said when it was computed.
-fn as_now(Kept { mut answer, path, answered }: Kept<Answer>, traces: &[&Trace]) -> Answer {
+fn as_now(Kept { mut answer, path, answered }: Kept<CommandAnswer>, traces: &[&Trace]) -> CommandAnswer {
     answer.notes.iter().for_each(|note| term::note(&render::note(note)));
     let since = SystemTime::now().duration_since(answered).unwrap_or_default();
     term::line(&format!(

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
-use memlode_report::{Answer, Found};
+use memlode_report::{CommandAnswer, CommandFindings};
 
 use crate::args::numbers;
 use crate::door::{Door, Form};
@@ -137,7 +137,7 @@ impl Out<'_> {
 /// Shows an answer: as JSON in full, or as text in the shape that is asked for, with commands that go on below a
 /// report.
 pub fn show(
-    answer: &Answer,
+    answer: &CommandAnswer,
     shape: &ShapeArgs,
     next: Option<&NextCommands>,
     as_json: bool,
@@ -152,20 +152,20 @@ pub fn show(
     let style = out.style(shape.top);
     let mut notes = Vec::new();
     let text = match &answer.found {
-        Found::Report(report) => {
+        CommandFindings::Report(report) => {
             let text = terminal::report(report, &shape.tables(By::Line), style);
             next.map_or(text.clone(), |next| format!("{text}\n{}\n", next.line()))
         }
-        Found::Simulation(found) => terminal::simulation(found, &shape.tables(By::Data), style),
-        Found::Timing(found) => terminal::timing(found, &shape.tables(By::Line), style),
-        Found::Analysis(found) => {
+        CommandFindings::Simulation(found) => terminal::simulation(found, &shape.tables(By::Data), style),
+        CommandFindings::Timing(found) => terminal::timing(found, &shape.tables(By::Line), style),
+        CommandFindings::Analysis(found) => {
             let (text, said) = terminal::analysis(found, style);
             notes = said;
             text
         }
-        Found::Comparison(found) => terminal::comparison(found, &shape.tables(By::Data), style),
-        Found::WhatIf(found) => terminal::what_if(found, &shape.tables(By::Data), style),
-        Found::Advice(found) => terminal::advice(found, style),
+        CommandFindings::Comparison(found) => terminal::comparison(found, &shape.tables(By::Data), style),
+        CommandFindings::WhatIf(found) => terminal::what_if(found, &shape.tables(By::Data), style),
+        CommandFindings::Advice(found) => terminal::advice(found, style),
     };
     out.write(&text, false)?;
     notes.iter().for_each(|note| term::note(note));

@@ -16,7 +16,7 @@ pub use build::compiled::Compiled;
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Advice, Answer, Confidence, Data, Found, Located, MarkedMember, MemoryUse, Narrowed, Note, Numbers,
-    Report, SourceText, StructureChart, TimeReport, Tried, WhatIf,
+    Advice, CommandAnswer, CommandFindings, Confidence, Data, Located, MarkedMember, MemoryUse, Narrowed,
+    Note, Numbers, Report, SourceText, StructureChart, TimeReport, Tried, WhatIf,
 };
 pub use render::text;

@@ -42,7 +42,7 @@ pub const FOLDER: &str = "results";
 pub const MEMLODE: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("MEMLODE_SOURCES"));
 
 /// A question about traces, and the place where its answer is kept: beside the first of them.
-pub struct Asked<'a> {
+pub struct Lookup<'a> {
     question: Question,
     traces: Vec<(&'a Trace, TraceIdentity)>,
 }
@@ -57,17 +57,17 @@ pub struct Kept<A> {
     pub answered: SystemTime,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Lookup<'a> {
     /// Asks about traces, of which there is at least one.
     ///
     /// `None` if no answer about them can be kept: a trace is not stored or not finished, or its
     /// files cannot be looked at.
-    pub fn new(mut question: Question, traces: &[&'a Trace]) -> Option<Asked<'a>> {
+    pub fn new(mut question: Question, traces: &[&'a Trace]) -> Option<Lookup<'a>> {
         let known = |trace: &&'a Trace| Some((*trace, TraceIdentity::of(trace)?));
         let traces: Vec<_> = traces.iter().map(known).collect::<Option<_>>()?;
         let (_, others) = traces.split_first()?;
         question.beside = others.iter().map(|(_, identity)| identity.name()).collect();
-        Some(Asked { question, traces })
+        Some(Lookup { question, traces })
     }
 
     /// Looks for an answer. `Ok(None)` if there is none.

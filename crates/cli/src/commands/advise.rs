@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
 use memlode_report::render::svg;
-use memlode_report::{Answer, Found, Sources, StructureChart, build};
+use memlode_report::{CommandAnswer, CommandFindings, Sources, StructureChart, build};
 use memlode_whatif::advise::{Advised, Baseline, advise};
 use memlode_whatif::plan::Plan;
 
@@ -75,11 +75,14 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
         }
         let found = build::what_if::advice(&baseline, &advised, baseline.noise()?.range());
-        Ok(Answer { notes: baseline::notes(&baseline), ..Found::Advice(Box::new(found)).into() })
+        Ok(CommandAnswer {
+            notes: baseline::notes(&baseline),
+            ..CommandFindings::Advice(Box::new(found)).into()
+        })
     };
     let mut answer = args.keep.unless(args.patch.is_some()).answer(question, &[&trace], compute)?;
     Sources::new(&trace, args.sources.context).add_to(&mut answer);
-    if let (Some(folder), Found::Advice(found)) = (&args.svg, &answer.found) {
+    if let (Some(folder), CommandFindings::Advice(found)) = (&args.svg, &answer.found) {
         draw(&found.structures, folder).with_context(|| format!("cannot write to {}", folder.display()))?;
     }
     show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;

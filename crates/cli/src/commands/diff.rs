@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
-use memlode_report::{Answer, Found, build};
+use memlode_report::{CommandAnswer, CommandFindings, build};
 use memlode_trace::Trace;
 
 use super::OK;
@@ -65,7 +65,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         let reports = [&before, &after].map(build::what_if::baseline);
         let found = build::comparison(&reports[0], &reports[1], cycles, Some(noise));
         let notes = [&before, &after].map(baseline::notes).concat();
-        Ok(Answer { notes, ..Found::Comparison(Box::new(found)).into() })
+        Ok(CommandAnswer { notes, ..CommandFindings::Comparison(Box::new(found)).into() })
     };
     let answer = args.keep.answer(question, &[&traces.0, &traces.1], compute)?;
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
 use memlode_layout::{Edit, edits_from_text, edits_from_toml};
 use memlode_machine::Machine;
-use memlode_report::{Answer, Found, WhatIf, build};
+use memlode_report::{CommandAnswer, CommandFindings, WhatIf, build};
 use memlode_whatif::advise::{Baseline, search};
 
 use super::OK;
@@ -76,7 +76,10 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
         let found = found(&baseline, &edits, &args)?;
-        Ok(Answer { notes: baseline::notes(&baseline), ..Found::WhatIf(Box::new(found)).into() })
+        Ok(CommandAnswer {
+            notes: baseline::notes(&baseline),
+            ..CommandFindings::WhatIf(Box::new(found)).into()
+        })
     };
     let answer = args.keep.unless(args.patch.is_some()).answer(question, &[&trace], compute)?;
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;

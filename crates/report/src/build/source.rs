@@ -6,7 +6,7 @@ use std::path::Path;
 use memlode_trace::Trace;
 
 use super::compiled::Compiled;
-use crate::model::{Answer, Found, Position, SourceLine, SourceText};
+use crate::model::{CommandAnswer, CommandFindings, Position, SourceLine, SourceText};
 
 /// The sources of a program as they were compiled; each file is read once.
 pub struct Sources {
@@ -50,14 +50,14 @@ impl Sources {
     }
 
     /// Adds the source lines to the findings of a report, or to the edits that are worth it.
-    pub fn add_to(&mut self, answer: &mut Answer) {
+    pub fn add_to(&mut self, answer: &mut CommandAnswer) {
         match &mut answer.found {
-            Found::Report(report) => {
+            CommandFindings::Report(report) => {
                 for finding in &mut report.findings {
                     finding.source = self.around(&finding.subject.position);
                 }
             }
-            Found::Advice(advice) => {
+            CommandFindings::Advice(advice) => {
                 for located in advice.worth_it.iter_mut().filter_map(|found| found.at.as_mut()) {
                     located.source = self.around(&located.access.position);
                 }

@@ -6,46 +6,46 @@ use super::{Advice, Analysis, Comparison, Note, Report, Simulation, Table, TimeR
 
 /// The answer of a command that analyses stored traces.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CommandAnswer {
     /// Notes that a reader must know and that the findings do not have themselves.
     pub notes: Vec<Note>,
     /// Names of `--pages` that nothing is called that was accessed.
     pub unmet_pages: Vec<String>,
     /// The findings.
-    pub found: Found,
+    pub found: CommandFindings,
 }
 
 /// Findings of a command. Source lines are not among them before they are shown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
-    /// Of `report`.
+pub enum CommandFindings {
+    /// Findings of `report`.
     Report(Box<Report>),
-    /// Of `sim`.
+    /// Findings of `sim`.
     Simulation(Box<Simulation>),
-    /// Of `sim --time`.
+    /// Findings of `sim --time`.
     Timing(Box<TimeReport>),
-    /// Of analyses of every access.
+    /// Tables of analyses of every access.
     Analysis(Analysis),
-    /// Of `diff`.
+    /// Changes that `diff` finds.
     Comparison(Box<Comparison>),
-    /// Of `whatif`.
+    /// Effect of the edits of `whatif`.
     WhatIf(Box<WhatIf>),
-    /// Of `advise`.
+    /// Edits that `advise` tried.
     Advice(Box<Advice>),
 }
 
-impl From<Found> for Answer {
-    fn from(found: Found) -> Answer {
-        Answer { notes: Vec::new(), unmet_pages: Vec::new(), found }
+impl From<CommandFindings> for CommandAnswer {
+    fn from(found: CommandFindings) -> CommandAnswer {
+        CommandAnswer { notes: Vec::new(), unmet_pages: Vec::new(), found }
     }
 }
 
-impl Answer {
+impl CommandAnswer {
     /// Returns whether it can be shown, as one that was read from a file may not.
     pub fn is_sound(&self) -> bool {
         match &self.found {
-            Found::Analysis(analysis) => analysis.tables.iter().all(Table::is_sound),
+            CommandFindings::Analysis(analysis) => analysis.tables.iter().all(Table::is_sound),
             _ => true,
         }
     }
@@ -57,13 +57,13 @@ impl Answer {
             comparison.after.trace = after.to_string();
         };
         match &mut self.found {
-            Found::Report(report) => report.trace.directory = before.to_string(),
-            Found::Simulation(simulation) => simulation.report.trace.directory = before.to_string(),
-            Found::Timing(timing) => timing.trace.directory = before.to_string(),
-            Found::Analysis(analysis) => analysis.trace = before.to_string(),
-            Found::Comparison(comparison) => compared(comparison),
-            Found::WhatIf(found) => compared(&mut found.comparison),
-            Found::Advice(advice) => {
+            CommandFindings::Report(report) => report.trace.directory = before.to_string(),
+            CommandFindings::Simulation(simulation) => simulation.report.trace.directory = before.to_string(),
+            CommandFindings::Timing(timing) => timing.trace.directory = before.to_string(),
+            CommandFindings::Analysis(analysis) => analysis.trace = before.to_string(),
+            CommandFindings::Comparison(comparison) => compared(comparison),
+            CommandFindings::WhatIf(found) => compared(&mut found.comparison),
+            CommandFindings::Advice(advice) => {
                 advice.trace = before.to_string();
                 advice.worth_it.iter_mut().for_each(|found| compared(&mut found.comparison));
             }

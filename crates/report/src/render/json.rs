@@ -5,25 +5,25 @@ use serde_json::{Map, json};
 
 use super::sentences::{assumption, level_rules, note};
 use crate::model::{
-    Access, Advice, Alias, Analysis, Answer, Assumption, CoherenceNumbers, Comparison, Data, Everything,
-    Finding, Found, Function, LevelBesides, LevelRules, Note, Object, Recording, Report, Row, RulesUsed,
-    Sample, Shares, Sharing, Simulated, Simulation, Table, Thread, TimeReport, TimedCore, TimedRow,
-    Transfers, Type, Value, WhatIf,
+    Access, Advice, Alias, Analysis, Assumption, CoherenceNumbers, CommandAnswer, CommandFindings,
+    Comparison, Data, Everything, Finding, Function, LevelBesides, LevelRules, Note, Object, Recording,
+    Report, Row, RulesUsed, Sample, Shares, Sharing, Simulated, Simulation, Table, Thread, TimeReport,
+    TimedCore, TimedRow, Transfers, Type, Value, WhatIf,
 };
 
 /// Version of the schema: within one, fields are added, and none is renamed or removed.
 pub const VERSION: u32 = 2;
 
 /// The JSON of a command's answer.
-pub fn answer(answer: &Answer) -> serde_json::Result<String> {
+pub fn answer(answer: &CommandAnswer) -> serde_json::Result<String> {
     match &answer.found {
-        Found::Report(found) => report(found),
-        Found::Simulation(found) => simulation(found),
-        Found::Timing(found) => timing(found),
-        Found::Analysis(found) => analysis(found),
-        Found::Comparison(found) => comparison(found),
-        Found::WhatIf(found) => what_if(found),
-        Found::Advice(found) => advice(found),
+        CommandFindings::Report(found) => report(found),
+        CommandFindings::Simulation(found) => simulation(found),
+        CommandFindings::Timing(found) => timing(found),
+        CommandFindings::Analysis(found) => analysis(found),
+        CommandFindings::Comparison(found) => comparison(found),
+        CommandFindings::WhatIf(found) => what_if(found),
+        CommandFindings::Advice(found) => advice(found),
     }
 }
 

@@ -63,7 +63,7 @@ mod tests {
         let ty = "pair<int, \"x\">".into();
         let layout = RecordLayout {
             name: String::new(),
-            form: "struct",
+            form: "struct".into(),
             bytes: 8,
             incomplete: false,
             watched: false,

@@ -186,7 +186,7 @@ mod tests {
     fn field(name: &str, ty: &str, first_bit: u64, bits: u64) -> RecordPart {
         RecordPart {
             name: name.to_owned(),
-            kind: "field",
+            kind: "field".into(),
             first_bit,
             bits,
             ty: ty.to_owned(),
@@ -201,7 +201,7 @@ mod tests {
     fn a_record_is_drawn_with_its_holes_and_lines() {
         let record = RecordLayout {
             name: "packet".to_owned(),
-            form: "struct",
+            form: "struct".into(),
             bytes: 88,
             incomplete: false,
             watched: true,
