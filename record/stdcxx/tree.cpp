@@ -56,31 +56,6 @@ Node *rightmost(Node *node) {
   return node;
 }
 
-Node *next(Node *node) {
-  if (node->_M_right)
-    return leftmost(node->_M_right);
-  Node *parent = node->_M_parent;
-  while (node == parent->_M_right) {
-    node = parent;
-    parent = parent->_M_parent;
-  }
-  /* From the last node the way leads to the header, which is the root's parent, and the root its. */
-  return node->_M_right == parent ? node : parent;
-}
-
-Node *previous(Node *node) {
-  if (node->_M_color == _S_red && node->_M_parent->_M_parent == node)
-    return node->_M_right; /* of the header: the last */
-  if (node->_M_left)
-    return rightmost(node->_M_left);
-  Node *parent = node->_M_parent;
-  while (node == parent->_M_left) {
-    node = parent;
-    parent = parent->_M_parent;
-  }
-  return parent;
-}
-
 /* A black node is missing on the way through `node`, which may be none, below `parent`. */
 void restore_black(Node *node, Node *parent, Node *&root) {
   while (node != root && !is_red(node)) {
@@ -121,10 +96,38 @@ void restore_black(Node *node, Node *parent, Node *&root) {
 
 } // namespace
 
-Node *_Rb_tree_increment(Node *node) throw() { return next(node); }
-const Node *_Rb_tree_increment(const Node *node) throw() { return next(const_cast<Node *>(node)); }
-Node *_Rb_tree_decrement(Node *node) throw() { return previous(node); }
-const Node *_Rb_tree_decrement(const Node *node) throw() { return previous(const_cast<Node *>(node)); }
+Node *_Rb_tree_increment(Node *node) throw() {
+  if (node->_M_right)
+    return leftmost(node->_M_right);
+  Node *parent = node->_M_parent;
+  while (node == parent->_M_right) {
+    node = parent;
+    parent = parent->_M_parent;
+  }
+  /* From the last node the way leads to the header, which is the root's parent, and the root its. */
+  return node->_M_right == parent ? node : parent;
+}
+
+Node *_Rb_tree_decrement(Node *node) throw() {
+  if (node->_M_color == _S_red && node->_M_parent->_M_parent == node)
+    return node->_M_right; /* of the header: the last */
+  if (node->_M_left)
+    return rightmost(node->_M_left);
+  Node *parent = node->_M_parent;
+  while (node == parent->_M_left) {
+    node = parent;
+    parent = parent->_M_parent;
+  }
+  return parent;
+}
+
+const Node *_Rb_tree_increment(const Node *node) throw() {
+  return _Rb_tree_increment(const_cast<Node *>(node));
+}
+
+const Node *_Rb_tree_decrement(const Node *node) throw() {
+  return _Rb_tree_decrement(const_cast<Node *>(node));
+}
 
 /* Nothing calls these any more, but they are in the library's file with the others. */
 void _Rb_tree_rotate_left(Node *const node, Node *&root) { rotate_left(node, root); }
