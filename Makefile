@@ -77,6 +77,9 @@ fuzz: build-checks ## Random programs against their own account, strangers' byte
 	$(PYTHON) -B tests/fuzz/fuzz.py --seconds $(SECONDS_EACH) $(if $(FROM),--start $(FROM))
 	tests/fuzz/reader.sh $(SECONDS_EACH)
 
+torture: build-checks ## GCC's torture tests at -O0, -O2 and -O3 -flto: some hours (OPTIONS="--every 10" for a tenth)
+	$(PYTHON) -B tests/torture/torture.py $(OPTIONS)
+
 bias-test: build-checks ## The laws of `memlode bench`, `bias` and `alias`, on samples whose truth is known and on small programs
 	cargo test --release --package memlode-measure
 	cargo test --release --package memlode-cli --test cli -- bench:: bias:: bias_machine::
@@ -144,4 +147,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
+.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
