@@ -23,6 +23,7 @@ impl Stage {
             "home/lib/memlode-pass-19.so",
             "home/lib/libmemlode_record.so",
             "home/lib/libmemlode_record.a",
+            "home/lib/libmemlode_stdcxx.a",
         ] {
             stage.write(file, "");
         }

@@ -181,6 +181,7 @@ int main() {
         &["-O1", "-fsanitize=undefined"],
         &["-O1", "-static"],
         &["-O2", "-s"],
+        &["-O2", "-ffast-math", "-static-libgcc"],
     ] {
         let (_, said) = folder.memlode(&[&["c++", "program.cpp", "-o", "program"], options].concat());
         assert_eq!(said, "", "{options:?}");

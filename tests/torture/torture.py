@@ -30,8 +30,10 @@ INSIDE = re.compile(r"[^/]+/gcc/testsuite/gcc\.c-torture/execute/((?:ieee/)?[^/]
 SECONDS = 60
 # What GCC's own harness gives to all of them.
 OPTIONS = ["-w", "-fpermissive", "-Wno-implicit-int", "-Wno-implicit-function-declaration", "-Wno-int-conversion"]
-OPTIONS += ["-Wno-return-mismatch", "-std=gnu89"]
+OPTIONS += ["-Wno-return-mismatch", "-fgnu89-inline", "-std=gnu17"]  # before C99, main without a value ends with any
 
+# Their behaviour is undefined: what clang makes of them changes with anything around it.
+UNDEFINED = {"20031003-1"}  # converts a float that no int can hold
 REFUSED, ENDLESS, EMPTY, SAME = "refused by clang", "without an end", "the same, without an access", "the same"
 # What `record` says, with a status of its own, of a program that touches no memory.
 NOTHING = 125, re.compile(rb"memlode: error: trace holds (allocations and calls, but )?no accesses: [^\n]*\n")
@@ -90,7 +92,8 @@ def compare(test, level):
     if wanted is None:
         return ENDLESS
     built = run([MEMLODE, "cc", *options, "-o", "program"], folder)
-    if built is None or built[0] != 0 or built[2]:
+    # Linkers warn as they do natively.
+    if built is None or built[0] != 0 or b"memlode:" in built[2]:
         return f"memlode cc: {built and (built[0], built[2].decode(errors='replace')[-600:])}"
     plain = run(["./program"], folder)
     if plain is None or plain[:2] != wanted[:2]:
@@ -119,7 +122,8 @@ def main():
     parser.add_argument("names", nargs="*", help="tests without .c; all if there are none")
     asked = parser.parse_args()
     fetch()
-    tests = sorted(path for path in TESTS.rglob("*.c") if not asked.names or path.stem in asked.names)
+    tests = sorted(path for path in TESTS.rglob("*.c") if path.stem in (asked.names or {path.stem}))
+    tests = [path for path in tests if path.stem not in UNDEFINED]
     failures = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, level in enumerate(asked.levels.split(",")):

@@ -114,19 +114,26 @@ fn is_implementation(name: &str) -> bool {
         // Of the outermost name space: sanitizers have a reserved one, and Fortran's library is in C++.
         let rest = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        return rest.starts_with("__") || FORTRANS_OWN.iter().any(|own| rest.starts_with(own));
+        return rest.starts_with("__")
+            || name.contains("__sanitizer")
+            || FORTRANS_OWN.iter().any(|own| rest.starts_with(own));
     }
     let is_fortran = name.starts_with("_Q") || name.contains("_MOD_");
     (name.starts_with('_') && !is_fortran)
         || name.starts_with("memlode_")
         || name.starts_with("OUTLINED_FUNCTION_")
+        || name.contains(".module_ctor")
+        || name.contains(".module_dtor")
         || IN_PROGRAMS.contains(&name)
 }
 
-/// Beginnings of the source files of compilers' own libraries, for what only these know: libgcc, sanitizers, profiles.
-const RUNTIME_UNITS: [&str; 13] = [
+/// Beginnings of the source files of compilers' own libraries, for what only these know: start files, libgcc,
+/// sanitizers, profiles.
+const RUNTIME_UNITS: [&str; 15] = [
     "InstrProfiling",
     "asan_",
+    "crtfastmath.c",
+    "crtprec.c",
     "crtstuff.c",
     "hwasan_",
     "interception_",
@@ -196,8 +203,10 @@ mod tests {
     fn names_of_the_implementation_are_told_from_those_of_programs() {
         let theirs = ["grind", "_Z5grindl", "_ZN4Tree6insertEi", "__grid_MOD_sweep", "_QMgridPsweep"];
         assert_eq!(theirs.map(is_implementation), [false; 5]);
-        let own = ["_start", "__udivti3", "_Unwind_Resume", "atexit", "_ZN11__sanitizer6StatusEv"];
+        let own = ["_start", "__udivti3", "_Unwind_Resume", "atexit", "asan.module_ctor"];
         assert_eq!(own.map(is_implementation), [true; 5]);
+        let sanitizers = ["_ZN11__sanitizer6StatusEv", "_Z5printPN11__sanitizer5StackEb"];
+        assert_eq!(sanitizers.map(is_implementation), [true; 2]);
         assert!(is_implementation("_ZN4core3fmt5write17h0123456789abcdefE"));
         assert!(!is_implementation("_ZN4mine3fmt5write17h0123456789abcdefE"));
     }
