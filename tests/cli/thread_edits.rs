@@ -53,9 +53,11 @@ static void *work(void *p) {
   }
   return 0;
 }
-int main(void) {
+int main(int argc, char **argv) {
+  (void)argv;
   pthread_t t[2];
-  cell = aligned_alloc(64, BYTES);
+  // As many bytes as nobody knows beforehand, or it would be no block.
+  cell = aligned_alloc(64, BYTES * argc);
   for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, work, (void *)i);
   for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
   return 0;

@@ -33,5 +33,6 @@ pub mod plan;
 pub mod predict;
 pub mod proposals;
 pub mod side_by_side;
+mod sizes;
 pub mod structures;
 pub mod values;

@@ -81,6 +81,12 @@ pub(crate) enum MovedObject {
         /// The number of elements of the parts behind the first that lie in front of this object's.
         elements_before: u64,
     },
+    /// It is one element with another layout, and behind it lies what is no element.
+    Headed {
+        /// An index into [`Moved::layouts`].
+        layout: usize,
+        base: u64,
+    },
     /// Its elements are apart from each other.
     Spread { base: u64, element_bytes: u64, stride: u64 },
     /// Its elements are dealt in turn to parts that are so many bytes apart.
@@ -151,6 +157,20 @@ impl AddressMap for Moved {
                     base + element % parts * part_bytes + element / parts * element_bytes
                 });
             }
+            Place::Edited(&MovedObject::Headed { layout, base }) => {
+                let layout = &self.layouts[layout];
+                let (size, end) = (layout.structure().bytes, offset + u64::from(bytes));
+                let parts = Parts { layout, bases: &[base], before: 0 };
+                if offset < size {
+                    parts.map(offset, end.min(size) - offset, pieces);
+                }
+                if end > size {
+                    let from = offset.max(size);
+                    let address = base + layout.parts()[0].stride + (from - size);
+                    let bytes = (end - from) as u32;
+                    pieces.push(MappedPiece { offset: from, address, bytes, is_link: false });
+                }
+            }
             Place::Edited(MovedObject::Parts { layout, bases, elements_before }) => {
                 let parts = Parts { layout: &self.layouts[*layout], bases, before: *elements_before };
                 parts.map(offset, u64::from(bytes), pieces);
@@ -158,7 +178,7 @@ impl AddressMap for Moved {
         }
     }
 
-    fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, _last: u64) -> Option<u64> {
+    fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64> {
         let spread = |element_bytes: u64, stride: u64| {
             let elements = (step as i64).checked_div(element_bytes as i64)?;
             let is_whole = elements.wrapping_mul(element_bytes as i64) == step as i64;
@@ -171,6 +191,10 @@ impl AddressMap for Moved {
             }
             Place::Edited(&MovedObject::Spread { element_bytes, stride, .. }) => {
                 spread(element_bytes, stride)
+            }
+            Place::Edited(&MovedObject::Headed { layout, .. }) => {
+                // Behind the element nothing changes.
+                (offset.min(last) >= self.layouts[layout].structure().bytes).then_some(step)
             }
             // Elements of one part are beside each other.
             Place::Edited(&MovedObject::Dealt { element_bytes, parts, .. }) => {

@@ -14,6 +14,7 @@ use crate::allocator::{Allocator, BlockId, Call, MAPPED};
 use crate::moved::{EDITED, Heap, Moved, MovedObject, OnNodes};
 use crate::plan::{ElementPlaces, ObjectEdit, Plan, SpreadElements};
 use crate::side_by_side::EditedRanges;
+use crate::sizes::{APART, alignment_of, bytes_of, is_header, part_bytes, whole_elements};
 
 /// The addresses of records that a program would keep in a growing array of its own: no other object is there.
 const POOLS: u64 = 0x2000_0000_0000;
@@ -22,8 +23,6 @@ const FAR: u64 = 1 << 36;
 /// Images whose global variables get fixed places are here, so far apart.
 const IMAGES: u64 = 0x4000_0000_0000;
 const IMAGE_BYTES: u64 = 1 << 36;
-/// Copies of threads are on pairs of lines of their own: prefetchers fetch pairs.
-const APART: u64 = 128;
 
 /// The bytes of objects that an edit is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,6 +190,8 @@ enum How {
     Inside { outer: u64, offset: u64 },
     /// Another layout; with elements of the cold part in front of its own, in the pool, if that is where they are.
     Layout { layout: usize, pooled: Option<u64> },
+    /// One element of another layout, and behind it what is no element.
+    Headed { layout: usize },
     /// Among others of its type: which pack.
     Packed(usize),
     /// Changed as a whole: so many arrays of its group came before, or its copies or parts are so far apart.
@@ -336,6 +337,11 @@ impl PlacedHeap {
         element: u64,
     ) -> Option<(How, Vec<(u64, u64)>)> {
         let layout = &plan.layouts()[at];
+        if is_header(layout, made.bytes, element) {
+            let part = &layout.parts()[0];
+            let bytes = part.stride + (made.bytes - element);
+            return Some((How::Headed { layout: at }, vec![(bytes, part.align.max(asked_for(plan, made)))]));
+        }
         let elements = whole_elements(made.bytes, element)?;
         let is_alone = elements == 1 && layout.parts().len() > 1;
         if !is_alone {
@@ -401,6 +407,10 @@ impl PlacedHeap {
                         0
                     }
                 }
+                How::Headed { layout } => match of(block.first) {
+                    0 => 0,
+                    base => heap.edit(MovedObject::Headed { layout, base }),
+                },
                 How::Packed(_) => match order.get(&number) {
                     Some(&base) => heap.edit(MovedObject::Whole { base }),
                     None => 0,
@@ -453,43 +463,6 @@ impl PlacedHeap {
         }
         places
     }
-}
-
-/// Returns how many elements so many bytes are.
-fn whole_elements(bytes: u64, element: u64) -> Option<u64> {
-    (element > 0 && bytes > 0 && bytes.is_multiple_of(element)).then(|| bytes / element)
-}
-
-/// Bytes of an object that is changed as a whole; of one of its copies, if each thread has one.
-fn bytes_of(whole: &ObjectEdit, before: u64) -> u64 {
-    let bytes = match whole.elements {
-        Some(SpreadElements { element_bytes, how: ElementPlaces::Padded(to) }) => {
-            before.div_ceil(element_bytes).saturating_mul(to)
-        }
-        Some(SpreadElements { how: ElementPlaces::Dealt(parts), .. }) => {
-            part_bytes(whole, before).saturating_mul(parts.into())
-        }
-        None => before,
-    };
-    let bytes = bytes.saturating_add(whole.shift);
-    if whole.pad > 0 { bytes.next_multiple_of(whole.pad) } else { bytes }
-}
-
-/// Bytes from a part of an object's elements to the next, if they are dealt; else 0.
-fn part_bytes(whole: &ObjectEdit, before: u64) -> u64 {
-    match whole.elements {
-        Some(SpreadElements { element_bytes, how: ElementPlaces::Dealt(parts) }) => {
-            let elements = before.div_ceil(element_bytes).div_ceil(parts.into());
-            elements.saturating_mul(element_bytes).next_multiple_of(APART)
-        }
-        _ => 0,
-    }
-}
-
-/// The alignment that an object needs that is changed as a whole.
-fn alignment_of(whole: &ObjectEdit) -> u64 {
-    let is_dealt = whole.elements.is_some_and(|elements| matches!(elements.how, ElementPlaces::Dealt(_)));
-    whole.align.max(if is_dealt { APART } else { 0 })
 }
 
 /// An object changed as a whole; `base` is its block's, and `more` what [`How::Whole`] tells.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
+//! eras     of threads that make others: lines that they only hand over
 //! turns    of waiting loops, those in vain: for the survey and the cursor there are none
 //! lines    their size, the machine's
 //! places   numbers of sites, and of addresses where a site does not say what it accesses
@@ -28,6 +29,7 @@
 
 mod contended;
 mod cursor;
+mod eras;
 mod lines;
 mod locks;
 mod members;

@@ -104,10 +104,10 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
     orders
 }
 
-type Object = (Option<ProcessId>, u64);
+pub(super) type Object = (Option<ProcessId>, u64);
 
 /// Creations of threads by handle: when, and which.
-type Handles = FxHashMap<Object, Vec<(u64, u32)>>;
+pub(super) type Handles = FxHashMap<Object, Vec<(u64, u32)>>;
 
 struct State<'t> {
     threads: &'t [ThreadFacts],
@@ -224,7 +224,7 @@ fn releases_of(facts: &ThreadFacts) -> u64 {
 ///
 /// A thread's handle lies above its stack, and is known from its creation or from who joined it. Where a handle is used
 /// again, threads and creations are paired in their order, and so are those whose creator did not know the handle.
-fn lives(threads: &[ThreadFacts]) -> (Vec<Option<(u32, u64)>>, Handles) {
+pub(super) fn lives(threads: &[ThreadFacts]) -> (Vec<Option<(u32, u64)>>, Handles) {
     let mut made: FxHashMap<Object, Vec<Creation>> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {
         let releases = facts.events.iter().filter(|event| event.kind.releases());

@@ -10,6 +10,7 @@ use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
 use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
+use super::eras::{Eras, Families, begins_era, era};
 use super::lines::Lines;
 use super::relocation::{Placed, Relocation};
 use super::turns::{is_in_vain, is_learnt_by, is_release_of};
@@ -61,9 +62,17 @@ pub(super) struct ThreadFacts {
     pub acts_first: bool,
     /// First and last address of each block, and its allocation.
     pub blocks: Vec<(u64, u64, SiteId)>,
-    pub lines: FxHashMap<u64, (u8, u64)>,
+    pub lines: FxHashMap<u64, LineUse>,
     /// Indexed by site, of the first thread of a process: true if it ran while there were others.
     pub beside: Vec<bool>,
+}
+
+/// What a thread did to a line.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LineUse {
+    times: u64,
+    eras: Eras,
+    does: u8,
 }
 
 /// The result of the look.
@@ -153,8 +162,10 @@ struct Look<'t> {
     in_vain: (u64, u64),
     /// Threads that it made and that it did not join yet.
     others: u64,
-    /// Line, what was done to it, how often.
-    recent: Vec<(u64, u8, u64)>,
+    /// Threads that it made and joined so far, as an era.
+    era: u32,
+    /// Lines, and what was done to them.
+    recent: Vec<(u64, LineUse)>,
 }
 
 impl<'t> Look<'t> {
@@ -166,7 +177,7 @@ impl<'t> Look<'t> {
         facts: ThreadFacts,
     ) -> ThreadFacts {
         let (Some(process), Some(thread)) = (facts.process, facts.thread) else { return facts };
-        let recent = vec![(u64::MAX, 0, 0); RECENT];
+        let recent = vec![(u64::MAX, LineUse::default()); RECENT];
         let placed = Placed::new(moved, process, thread);
         let sites = trace.sites();
         let beside = if facts.is_first { vec![false; does.len()] } else { Vec::new() };
@@ -181,6 +192,7 @@ impl<'t> Look<'t> {
             has_acted: false,
             in_vain: (0, 0),
             others: 0,
+            era: 0,
             recent,
         };
         let (mut decoder, mut batch) = (Decoder::new(Loops::Kept), Batch::default());
@@ -242,6 +254,7 @@ impl<'t> Look<'t> {
                     && beside.is_some_and(|access| {
                         access.address == object && self.sites.site(access.site).kind == SiteKind::Update
                     });
+                self.era += u32::from(begins_era(kind));
                 match kind {
                     SyncKind::Create => self.others += 1,
                     SyncKind::Join => self.others = self.others.saturating_sub(1),
@@ -277,7 +290,7 @@ impl<'t> Look<'t> {
     }
 
     fn accesses(&mut self, batch: &Batch, range: Range<usize>) {
-        let are_moved = self.placed.are_moved();
+        let (are_moved, era) = (self.placed.are_moved(), era(self.era));
         if self.facts.is_first && self.others > 0 {
             let sites = batch.accesses[range.clone()].iter().map(|access| access.site.0 as usize);
             sites.for_each(|site| self.facts.beside[site] = true);
@@ -297,8 +310,9 @@ impl<'t> Look<'t> {
             let recent = &mut self.recent[line as usize % RECENT];
             let fits = self.lines.offset(access.address) + u64::from(access.bytes) <= self.lines.bytes;
             if fits && recent.0 == line {
-                recent.1 |= does;
-                recent.2 += 1;
+                recent.1.does |= does;
+                recent.1.eras |= era;
+                recent.1.times += 1;
             } else {
                 self.bytes(access.address, access.bytes, does);
             }
@@ -370,19 +384,21 @@ impl<'t> Look<'t> {
         let slot = line as usize % RECENT;
         if self.recent[slot].0 != line {
             self.evict(slot);
-            self.recent[slot] = (line, 0, 0);
+            self.recent[slot] = (line, LineUse::default());
         }
-        let recent = &mut self.recent[slot];
-        recent.1 |= does;
-        recent.2 += times;
+        let recent = &mut self.recent[slot].1;
+        recent.does |= does;
+        recent.eras |= era(self.era);
+        recent.times += times;
     }
 
     fn evict(&mut self, slot: usize) {
-        let (line, does, times) = self.recent[slot];
-        if times > 0 {
+        let (line, used) = self.recent[slot];
+        if used.times > 0 {
             let known = self.facts.lines.entry(line).or_default();
-            known.0 |= does;
-            known.1 += times;
+            known.does |= used.does;
+            known.eras |= used.eras;
+            known.times += used.times;
         }
     }
 }
@@ -400,6 +416,30 @@ fn does_of(site: &Site) -> u8 {
 /// Returns what is done where a link is read, be it known that the process had no other thread or not.
 fn does_as_read(does: u8) -> u8 {
     if does & (READ | WRITTEN) != 0 { READ } else { READ << ALONE }
+}
+
+/// The threads that use a line.
+#[derive(Default)]
+struct Users {
+    times: u64,
+    /// The first one.
+    first: Option<(u32, Eras)>,
+    /// Another one, with which the first hands the line over.
+    has_second: bool,
+    are_sharing: bool,
+    are_writing: bool,
+}
+
+impl Users {
+    fn add(&mut self, families: &Families, user: (u32, Eras)) {
+        let Some(first) = self.first else {
+            self.first = Some(user);
+            return;
+        };
+        // Of three, those that were made may use it side by side.
+        self.are_sharing |= self.has_second || !families.hand_over(first, user);
+        self.has_second = true;
+    }
 }
 
 /// Threads of each process, and those that were seen to be made.
@@ -423,28 +463,27 @@ fn contended(threads: &mut [ThreadFacts]) -> (FxHashMap<u64, u32>, u64) {
             facts.beside.fill(true);
         }
     }
-    let mut users: FxHashMap<u64, (u32, bool, u64)> = FxHashMap::default();
+    let families = Families::of(threads);
+    let mut users: FxHashMap<u64, Users> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {
         let (count, created) = made[&facts.process];
         let knows_alone = created + 1 >= count;
-        for (line, (does, times)) in std::mem::take(&mut facts.lines) {
+        for (line, LineUse { does, times, eras }) in std::mem::take(&mut facts.lines) {
             let does = if knows_alone { does & (READ | WRITTEN) } else { does | does >> ALONE };
             if does == 0 {
                 continue;
             }
-            let user = users.entry(line).or_insert((number, false, 0));
-            user.1 |= does & WRITTEN != 0;
-            user.2 += times;
-            if user.0 != number {
-                user.0 = u32::MAX;
-            }
+            let of_line = users.entry(line).or_default();
+            of_line.are_writing |= does & WRITTEN != 0;
+            of_line.times += times;
+            of_line.add(&families, (number, eras));
         }
     }
-    let shared = users.into_iter().filter(|(_, (user, is_written, _))| *user == u32::MAX && *is_written);
+    let shared = users.into_iter().filter(|(_, users)| users.are_sharing && users.are_writing);
     let (mut lines, mut accesses) = (Vec::new(), 0);
-    for (line, (_, _, times)) in shared {
+    for (line, users) in shared {
         lines.push(line);
-        accesses += times;
+        accesses += users.times;
     }
     lines.sort_unstable();
     (lines.into_iter().zip(0..).collect(), accesses)

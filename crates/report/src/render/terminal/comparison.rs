@@ -41,13 +41,16 @@ pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
         loss => format!("{} more", percent_of(-loss)),
     };
     let noise = found.comparison.noise.unwrap_or(0.0);
-    let verdict = format!(
-        "{}: {change} cycles in the run ({} → {}); placement alone changes {}",
-        verdict(found.verdict),
-        count(before.run_cycles as u64),
-        count(after.run_cycles as u64),
-        percent_of(noise),
-    );
+    let verdict = match &found.footprint {
+        footprint if footprint.objects == 0 => moves_nothing(footprint.objects_left),
+        _ => format!(
+            "{}: {change} cycles in the run ({} → {}); placement alone changes {}",
+            verdict(found.verdict),
+            count(before.run_cycles as u64),
+            count(after.run_cycles as u64),
+            percent_of(noise),
+        ),
+    };
     out += &match found.verdict {
         Verdict::WorthIt => style.paragraph("verdict", &style.advice(&verdict)),
         Verdict::Neutral => style.paragraph("verdict", &verdict),
@@ -65,6 +68,21 @@ pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
     }
     tables(&mut out, &found.comparison, by, style);
     out
+}
+
+/// The verdict on edits under which every object stays as it is.
+fn moves_nothing(left: u64) -> String {
+    let left = match left {
+        0 => String::new(),
+        1 => "; one of the type stays as it is, as its size is no whole number of elements".to_string(),
+        left => {
+            format!(
+                "; {} of the type stay as they are, as their sizes are no whole numbers of elements",
+                count(left)
+            )
+        }
+    };
+    format!("none: the edit moves no object of this trace{left}")
 }
 
 /// A verdict in words.
