@@ -20,7 +20,7 @@ pub(crate) fn is_header(layout: &Layout, bytes: u64, element: u64) -> bool {
     let is_whole = part.block == 1;
     let may_be_array = bytes >= 2 * element && COOKIES.contains(&(bytes % element.max(1)));
     let is_small = bytes <= LARGEST_HEADED || bytes < 4 * element;
-    is_whole && element > 0 && bytes > element && bytes % element != 0 && !may_be_array && is_small
+    is_whole && element > 0 && bytes > element && !bytes.is_multiple_of(element) && !may_be_array && is_small
 }
 
 /// Returns how many elements so many bytes are.

@@ -67,7 +67,7 @@ pub(super) struct ThreadFacts {
     pub beside: Vec<bool>,
 }
 
-/// What a thread did to a line.
+/// Uses of a line by a thread.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineUse {
     times: u64,
