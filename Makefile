@@ -95,6 +95,9 @@ bench-record: build-checks ## What recording costs, beside native, a call per ac
 bench-engine: build-checks ## How fast traces are replayed, stage by stage (OPTIONS=--quick)
 	$(PYTHON) -B bench/engine.py $(OPTIONS)
 
+bench-bursts: build-checks ## How far reports on samples in bursts are from those on whole traces (OPTIONS=--quick)
+	$(PYTHON) -B bench/bursts.py $(OPTIONS)
+
 bench-truth: build-checks ## How far the models' rankings are those of a timer, over some fifty programs (OPTIONS=--quick)
 	$(PYTHON) -B bench/truth.py $(OPTIONS)
 
@@ -147,4 +150,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
+.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli

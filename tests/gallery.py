@@ -12,6 +12,8 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
     [what_if]           before, after: a trace each; edit, verdict: what `memlode whatif` predicts of the one, and
                         says of it (a list: either of these). The misses of each level are within 10% of those
                         of the other, or within 0.1% of the accesses where they are less than 10,000
+    [ratios]            files: what `memlode stat -o` wrote; then by ratio, the simulated value of each file, to 2%
+                        or 0.0005
 
 A line is written "FILE MARKER": the one line of FILE that contains MARKER.
 """
@@ -179,6 +181,16 @@ def silent(stage, trace):
     return f"{trace}: nothing is advised, {len(found['rejected'])} changes are rejected"
 
 
+def ratios(stage, files, **expected):
+    found = [json.loads((stage.folder / name).read_text())["ratios"] for name in files]
+    for name, values in expected.items():
+        simulated = [next(ratio for ratio in of if ratio["ratio"] == name).get("value") for of in found]
+        apart = [a is None or abs(a - b) > max(0.02 * abs(b), 0.0005) for a, b in zip(simulated, values, strict=True)]
+        if any(apart):
+            raise Broken(f"{name} is {simulated}, not {values}")
+    return f"{len(expected)} ratios of {len(files)} runs are as told"
+
+
 def proposed(items):
     return ", ".join(f"{'; '.join(item['edits'])} ({item['gain']:+.1%})" for item in items)
 
@@ -188,7 +200,8 @@ def is_close(level, accesses):
     return apart <= 0.1 * level["actual"] if level["actual"] >= 10_000 else apart <= 0.001 * accesses
 
 
-EXPECTATIONS = {check.__name__: check for check in (first_finding, line_falls, total_falls, advised, silent, what_if)}
+CHECKS = (first_finding, line_falls, total_falls, advised, silent, what_if, ratios)
+EXPECTATIONS = {check.__name__: check for check in CHECKS}
 
 
 def measure(stage, rounds):

@@ -24,6 +24,7 @@ for file in "${changed[@]}"; do
     packages+=(--package "memlode-${name%%/*}")
     ;;
   xtask/*) packages+=(--package xtask) ;;
+  machines/events/*) packages+=(--package memlode-counters) suites+=(events) ;;
   machines/*) packages+=(--package memlode-machine) ;;
   format/*)
     packages+=(--package memlode-trace --package memlode-collect)

@@ -324,6 +324,11 @@ fn what_is_predicted_stands_in_for_counters() {
     assert!(found["rows"].as_array().expect("rows").iter().any(|row| row["event"] == "aliases"), "{found}");
     let output = memlode().args(["bias", "counters"]).output().expect("memlode runs");
     assert_one_sentence(&output, &["counters", "--predict"]);
+    let swept = memlode().args(["bias", "counters", "--sweep", "--events", "zen4", "--", "true"]).output();
+    let swept = swept.expect("memlode runs");
+    if !std::path::Path::new("/sys/bus/event_source/devices/cpu").exists() {
+        assert_one_sentence(&swept, &["nothing is counted", "PMU"]);
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod signals;
 mod sim;
 mod sim_time;
 mod source_lines;
+mod stat;
 mod stdcxx;
 mod thread_edits;
 mod threads;

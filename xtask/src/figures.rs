@@ -17,6 +17,7 @@ use crate::law::sources;
 const FILES: &[(&str, &str)] = &[
     ("record", "record-epyc-2-cores.json"),
     ("record-zen1", "record-epyc-zen1-2-cores.json"),
+    ("bursts", "bursts-granite-rapids-2-cores.json"),
     ("engine", "engine-epyc-2-cores.json"),
     ("engine-zen1", "engine-epyc-zen1-2-cores.json"),
 ];
@@ -41,6 +42,24 @@ const TABLES: &[Table] = &[
             ("to files: program's CPU", "file_cpu_ratio", 2, "×"),
             ("to files: wall", "file_wall_ratio", 2, "×"),
             ("bytes an access", "bytes_per_access", 2, ""),
+        ],
+    },
+    Table {
+        name: "bursts",
+        file: "bursts",
+        columns: &[
+            ("bursts", "bursts", 0, ""),
+            ("of the accesses", "covered_percent", 2, "%"),
+            ("line", "line_accesses_error_percent", 1, "%"),
+            ("member", "member_accesses_error_percent", 1, "%"),
+            ("type", "type_accesses_error_percent", 1, "%"),
+            ("object", "object_accesses_error_percent", 1, "%"),
+            ("function", "function_accesses_error_percent", 1, "%"),
+            ("line, wait", "line_wait_error_percent", 1, "%"),
+            ("member, wait", "member_wait_error_percent", 1, "%"),
+            ("type, wait", "type_wait_error_percent", 1, "%"),
+            ("object, wait", "object_wait_error_percent", 1, "%"),
+            ("function, wait", "function_wait_error_percent", 1, "%"),
         ],
     },
     Table {
@@ -109,7 +128,11 @@ impl Results {
         for program in json["programs"].as_array().into_iter().flatten() {
             out += &row(program["name"].as_str().unwrap_or_default(), program, table);
         }
-        out += &row("**geometric mean**", &json["geomean"], table);
+        for (key, name) in [("geomean", "**geometric mean**"), ("mean", "**mean**")] {
+            if !json[key].is_null() {
+                out += &row(name, &json[key], table);
+            }
+        }
         Ok(out)
     }
 }

@@ -17,6 +17,8 @@ mod door;
 mod driver;
 mod install;
 mod interrupt;
+#[cfg(feature = "measure")]
+mod itself;
 mod kept;
 mod live;
 mod next;

@@ -37,7 +37,9 @@ mod tests {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
         let mut files: Vec<String> = std::fs::read_dir(directory)
             .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.file_type().unwrap().is_file())
+            .map(|entry| entry.file_name().into_string().unwrap())
             .map(|name| name.strip_suffix(".toml").expect("only .toml files in machines/").to_string())
             .collect();
         files.sort();

@@ -15,6 +15,7 @@ pub mod machine;
 pub mod names;
 pub mod picture;
 pub mod process;
+pub mod stat;
 pub mod stats;
 pub mod validate;
 

@@ -1,5 +1,7 @@
 //! Arguments that several commands share, and what is typed for them.
 
+#[cfg(feature = "measure")]
+pub mod launch;
 pub mod numbers;
 pub mod part;
 pub mod passed_on;

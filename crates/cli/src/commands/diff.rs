@@ -1,4 +1,4 @@
-//! `memlode diff`: what changed from one trace to another, or from one machine to another.
+//! `memlode diff`: what changed from one trace to another, from one machine to another, or from one file of `memlode stat`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::baseline;
 use crate::kept::{KeepArgs, question};
 use crate::show::{Out, ShapeArgs, show};
 
-/// Compare two traces, or one on two machines, by member, line, object and type
+/// Compare two traces, or one on two machines, by member, line, object and type; or two files of `memlode stat`
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Rows are aligned by name: of the data, of the function and of the allocation's callers, not by line.\n\n\
@@ -50,6 +50,10 @@ pub struct Args {
 
 /// `given` is what `args` was made of.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
+    #[cfg(feature = "measure")]
+    if let Some(after) = args.after.as_ref().filter(|after| args.before.is_file() || after.is_file()) {
+        return files(&args.before, after, args.json);
+    }
     let machine = Machine::find(&args.machine.machine)?;
     let other = Machine::find(args.other_machine.as_ref().unwrap_or(&args.machine.machine))?;
     let after = args.after.as_ref().unwrap_or(&args.before);
@@ -69,5 +73,19 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     };
     let answer = args.keep.answer(question, &[&traces.0, &traces.1], compute)?;
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;
+    Ok(ExitCode::from(OK))
+}
+
+/// Compares two files of `memlode stat`.
+#[cfg(feature = "measure")]
+fn files(before: &std::path::Path, after: &std::path::Path, json: bool) -> Result<ExitCode> {
+    let (Some(before), Some(after)) = (super::stat::read(before)?, super::stat::read(after)?) else {
+        anyhow::bail!(
+            "{} and {} cannot be compared: one is a trace, the other a file of `memlode stat`",
+            before.display(),
+            after.display()
+        );
+    };
+    super::stat::difference(&before, &after, json)?;
     Ok(ExitCode::from(OK))
 }

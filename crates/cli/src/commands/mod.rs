@@ -24,6 +24,8 @@ mod results;
 pub mod run;
 mod serve;
 mod sim;
+#[cfg(feature = "measure")]
+mod stat;
 mod timeline;
 #[cfg(feature = "measure")]
 mod validate;
@@ -144,6 +146,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Measuring {
     Bench(bench::Args),
+    Stat(stat::Args),
     Bias(bias::Args),
     Validate(validate::Args),
     Machine(machine::Args),
@@ -182,6 +185,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         #[cfg(feature = "measure")]
         Command::Measuring(command) => match command {
             Measuring::Bench(args) => bench::run(args),
+            Measuring::Stat(args) => stat::run(args),
             Measuring::Bias(args) => bias::run(args),
             Measuring::Validate(args) => validate::run(args),
             Measuring::Machine(args) => machine::run(args),

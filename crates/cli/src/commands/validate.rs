@@ -1,9 +1,8 @@
 //! `memlode validate`: is the model's ranking that of a clock?
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use super::{OK, print, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
 use crate::args::numbers;
 use crate::args::times::parse_duration;
-use crate::term;
+use crate::{itself, term};
 
 /// Compare the modelled cost of each line with samples of a timer
 ///
@@ -104,21 +103,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
 
 /// Records the program into a new folder inside `scratch`.
 fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
-    let own = std::env::current_exe().context("the path of the memlode executable is unknown")?;
     let trace = scratch.join("trace");
-    let input = match &args.input {
-        None => Stdio::null(),
-        Some(path) => File::open(path).with_context(|| format!("cannot use {}", path.display()))?.into(),
-    };
-    let mut command = Command::new(own);
-    command
-        .args(["record", "-o"])
-        .arg(&trace)
-        .arg("--")
-        .args(&args.command)
-        .stdin(input)
-        .stdout(Stdio::null());
-    let status = command.status().context("memlode cannot run itself")?;
+    let status = itself::record(&args.command, args.input.as_deref(), &trace)?;
     if !status.success() {
         let program = args.command[0].to_string_lossy();
         bail!("recording `{program}` ended with {status}, and a program that fails is not compared");

@@ -3,6 +3,7 @@
 pub mod allocators;
 pub mod blocks;
 pub mod calls;
+pub mod counter_sweep;
 pub mod counters;
 pub mod environment;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

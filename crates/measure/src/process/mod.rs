@@ -6,4 +6,4 @@ mod run;
 
 pub use calibrate::{Pinned, calibrate, processors};
 pub use layout::AddressLayout;
-pub use run::{Launch, Output, RunLimits, Sample, StopFlag, can_fix_addresses, fix_addresses};
+pub use run::{Launch, Output, RunLimits, Sample, StopFlag, can_fix_addresses, fix_addresses, pass};

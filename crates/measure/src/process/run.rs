@@ -198,6 +198,29 @@ fn wait(pid: Pid, started: Instant, limits: RunLimits<'_>) -> Result<(), GivenUp
     }
 }
 
+/// Lets a process that runs already go on until the time is over, it ends, or somebody wants to stop. Returns the seconds that
+/// passed.
+///
+/// # Errors
+/// If somebody wanted to stop before, or the process cannot be waited for.
+pub fn pass(pid: u32, time: Duration, stop: &StopFlag) -> Result<f64, Error> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    let none = || Error::Usage(format!("there is no process {pid}"));
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
+    let started = Instant::now();
+    match wait(pid, started, RunLimits { stop, longest: time }) {
+        // The process ended before it could be waited for.
+        Err(GivenUp::System(error)) if error.raw_os_error() == Some(libc::ESRCH) => {}
+        Err(GivenUp::System(source)) => {
+            return Err(Error::System { doing: "cannot wait for the process", source });
+        }
+        Ok(()) | Err(GivenUp::Stopped | GivenUp::TooLong) => {}
+    }
+    Ok(started.elapsed().as_secs_f64())
+}
+
 /// Seconds in which the main thread of a process waited for a processor.
 fn queued(pid: Pid) -> f64 {
     let text =

@@ -6,11 +6,13 @@
 
 mod correlation;
 mod effect;
+mod location;
 mod quantile;
 mod signed_rank;
 
 pub use correlation::{pearson, spearman};
 pub use effect::{CLAIM, Effect, POWER};
+pub use location::{improvement, location};
 pub use quantile::{median, quantile};
 pub use signed_rank::{pseudomedian, signed_rank};
 

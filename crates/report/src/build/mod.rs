@@ -4,6 +4,7 @@ mod comparison;
 pub mod compiled;
 pub mod naming;
 pub mod notes;
+mod ratios;
 mod records;
 mod rules;
 mod sample;
@@ -40,6 +41,7 @@ use crate::model::{self, ByLevel, Numbers, Report};
 use crate::names::demangle;
 
 pub use comparison::comparison;
+pub use ratios::{SimulatedRatios, simulated_ratios};
 pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;

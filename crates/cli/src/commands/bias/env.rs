@@ -41,7 +41,7 @@ pub fn run(args: &Env) -> Result<()> {
     let plan = EnvironmentPlan {
         program: program.launch(),
         time: args.time_limit,
-        seed: program.seed.unwrap_or_else(fresh_seed),
+        seed: program.how.seed.unwrap_or_else(fresh_seed),
     };
     let found = sweep(args, &plan, &stop)?;
     if let Some(file) = &args.predict {
@@ -63,7 +63,7 @@ pub fn run(args: &Env) -> Result<()> {
         };
         draw(file, &picture)?;
     }
-    if program.json {
+    if program.how.json {
         return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "sweep": found }));
     }
     let mut text = found.sentence() + "\n";

@@ -59,7 +59,12 @@ fn plan(program: &Program, time: Duration) -> Result<BlocksPlan> {
     if !library.exists() {
         bail!("{} is not there: build memlode with `make build`, or set MEMLODE_HOME", library.display());
     }
-    Ok(BlocksPlan { program: program.launch(), library, time, seed: program.seed.unwrap_or_else(fresh_seed) })
+    Ok(BlocksPlan {
+        program: program.launch(),
+        library,
+        time,
+        seed: program.how.seed.unwrap_or_else(fresh_seed),
+    })
 }
 
 pub fn run(args: &Fix) -> Result<()> {
@@ -67,7 +72,7 @@ pub fn run(args: &Fix) -> Result<()> {
     let plan = plan(&args.program, args.time_limit)?;
     if args.list {
         let blocks = plan.blocks(&stop)?;
-        if args.program.json {
+        if args.program.how.json {
             return print_json(&json!({ "blocks": blocks }));
         }
         let line = |block: &memlode_measure::bias::blocks::Block| {
@@ -82,13 +87,13 @@ pub fn run(args: &Fix) -> Result<()> {
     };
     if args.search {
         let found = plan.search(&args.block, &stop, &mut tell)?;
-        return match args.program.json {
+        return match args.program.how.json {
             true => print_json(&json!({ "sentence": found.sentence, "seed": plan.seed, "fix": found })),
             false => print(&(found.sentence + "\n")),
         };
     }
     let (sentence, bench) = plan.stagger(&stop, &mut tell)?;
-    match args.program.json {
+    match args.program.how.json {
         true => print_json(&json!({ "sentence": sentence, "seed": plan.seed, "bench": bench })),
         false => print(&(sentence + "\n")),
     }
@@ -135,7 +140,7 @@ pub fn sweep(args: &Block) -> Result<()> {
             places.join(", ")
         )
     };
-    match args.program.json {
+    match args.program.how.json {
         true => {
             print_json(&json!({ "sentence": sentence, "seed": plan.seed, "block": block, "sweep": swept }))
         }

@@ -47,7 +47,7 @@ pub fn run(args: &Link) -> Result<()> {
         function: args.function.clone(),
         links: args.links as usize,
         time: args.time_limit,
-        seed: program.seed.unwrap_or_else(fresh_seed),
+        seed: program.how.seed.unwrap_or_else(fresh_seed),
     };
     let found = links::floor(&plan, &stop, &mut |rounds, seconds| {
         let time = rounds as f64 * seconds;
@@ -56,7 +56,7 @@ pub fn run(args: &Link) -> Result<()> {
     if let Some(file) = &args.svg {
         picture(file, &plan.program.text(), &found)?;
     }
-    if program.json {
+    if program.how.json {
         return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "floor": found }));
     }
     print(&(found.sentence() + "\n"))

@@ -10,15 +10,24 @@ mod pages;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
+use memlode_counters::kernel::{Kernel, Linux};
+use memlode_counters::refusal::CountRefusal;
+use memlode_counters::table::EventTable;
+use memlode_measure::bias::counter_sweep::{self, CounterSweepPlan};
 use memlode_measure::bias::counters;
 use memlode_measure::picture::Picture;
-use memlode_measure::process::{Launch, Output};
+use memlode_measure::process::{Launch, RunLimits};
+use memlode_report::render::terminal::refusal;
 
 use super::bench::{fresh_seed, stop_on_signals};
 use super::{OK, print, print_json};
+use crate::args::launch::LaunchArgs;
+use crate::args::times::parse_duration;
+use crate::term;
 
 /// Measure what moves times although no program changed: environment, links, allocators, physical pages
 #[derive(Debug, Parser)]
@@ -45,11 +54,28 @@ enum What {
 }
 
 /// Find which events of a table of counters move with its cycles, and what they are where cycles spike
+///
+/// The table is a file, or is made by --sweep.
 #[derive(Debug, Parser)]
 struct Counters {
     /// A CSV table: a row for each context, a column for each event, as `perf stat` or `bias env --predict` fills it
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "sweep")]
     table: Option<PathBuf>,
+    /// Count every event of this processor that memlode knows at every length of the environment of a program
+    #[arg(long, requires = "program")]
+    sweep: bool,
+    /// With --sweep: write the table as CSV
+    #[arg(long, value_name = "FILE", requires = "sweep")]
+    out: Option<PathBuf>,
+    /// With --sweep: take the processor to have the events of this table [default: that of its model]
+    #[arg(long, value_name = "NAME", requires = "sweep")]
+    events: Option<String>,
+    /// With --sweep: passes over all contexts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), requires = "sweep")]
+    passes: u32,
+    /// With --sweep: time after which no pass begins
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = parse_duration, requires = "sweep")]
+    time_limit: Duration,
     /// The column of the context; it is no event
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -65,22 +91,15 @@ struct Counters {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// With --sweep: the program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", requires = "sweep")]
+    program: Vec<OsString>,
 }
 
 #[derive(Debug, Parser)]
 struct Program {
-    /// File that the program reads on standard input [default: nothing]
-    #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
-    /// Let the program print
-    #[arg(long)]
-    show_output: bool,
-    /// Number that all random choices follow from [default: a new one]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    how: LaunchArgs,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "PROGRAM")]
     words: Vec<OsString>,
@@ -88,12 +107,7 @@ struct Program {
 
 impl Program {
     fn launch(&self) -> Launch {
-        Launch {
-            words: self.words.clone(),
-            input: self.input.clone(),
-            output: if self.show_output { Output::Shown } else { Output::Discarded },
-            environment: Vec::new(),
-        }
+        self.how.launch(&self.words)
     }
 }
 
@@ -113,13 +127,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn correlate(args: &Counters) -> Result<()> {
+    if args.sweep {
+        return show(&counters::CounterTable::parse(&counted(args)?, None, "cycles")?, args);
+    }
     let Some(file) = &args.table else {
         bail!(
-            "{}: `memlode bias env --function NAME --predict FILE -- PROGRAM` writes a table of what is predicted instead, \
-             or name one",
+            "name a table, such as one of `perf stat`, or {}: `memlode bias env --function NAME --predict FILE -- PROGRAM` \
+             writes a table of what is predicted instead",
             match counters::can_count() {
-                true => "memlode reads counters from a table, such as one of `perf stat`",
-                false => "this machine has no counters that memlode may read",
+                true => "have --sweep count one",
+                false => "count one on another machine, as this one has no counters that memlode may read",
             }
         );
     };
@@ -127,11 +144,48 @@ fn correlate(args: &Counters) -> Result<()> {
     let text = memlode_files::read_text(file, 64 << 20).with_context(named)?;
     let table =
         counters::CounterTable::parse(&text, args.context.as_deref(), &args.cycles).with_context(named)?;
+    show(&table, args)
+}
+
+fn show(table: &counters::CounterTable, args: &Counters) -> Result<()> {
     let found = table.correlate(args.spikes);
     if args.json {
         return print_json(&found);
     }
     print(&counters::text(&found, args.top))
+}
+
+/// Counts a table over the lengths of the environment.
+fn counted(args: &Counters) -> Result<String> {
+    let table = match &args.events {
+        Some(name) => Some(EventTable::named(name)?),
+        None => EventTable::of(&memlode_machine::Machine::host().identities),
+    };
+    let refused = |why: &CountRefusal| anyhow::anyhow!("nothing is counted: {}", refusal(why));
+    let table = table.ok_or_else(|| match Linux.has_unit() {
+        true => refused(&CountRefusal::NoTable),
+        false => refused(&CountRefusal::NoUnit),
+    })?;
+    let stop = stop_on_signals()?;
+    let program = Launch { words: args.program.clone(), ..Launch::default() };
+    let plan = CounterSweepPlan {
+        table: &table,
+        contexts: counter_sweep::contexts()?,
+        passes: args.passes as usize,
+        time: args.time_limit,
+        seed: fresh_seed(),
+    };
+    let limits = RunLimits { stop: &stop, longest: args.time_limit };
+    let mut run = |context| counter_sweep::run_at(&program, context, limits);
+    let found = counter_sweep::sweep(&plan, &Linux, &mut run)?.map_err(|why| refused(&why))?;
+    for (event, why) in &found.refused {
+        term::note(&format!("{event}: {}", refusal(why)));
+    }
+    let text = found.csv();
+    if let Some(file) = &args.out {
+        std::fs::write(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(text)
 }
 
 /// Writes a picture to a file.

@@ -1,0 +1,20 @@
+//! memlode run by itself.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result};
+
+/// Records a program into a new trace directory; what it prints is not shown. Without a file, it reads nothing.
+pub fn record(command: &[OsString], input: Option<&Path>, trace: &Path) -> Result<ExitStatus> {
+    let own = std::env::current_exe().context("the path of the memlode executable is unknown")?;
+    let input = match input {
+        None => Stdio::null(),
+        Some(path) => File::open(path).with_context(|| format!("cannot use {}", path.display()))?.into(),
+    };
+    let mut recording = Command::new(own);
+    recording.args(["record", "-o"]).arg(trace).arg("--").args(command);
+    recording.stdin(input).stdout(Stdio::null()).status().context("memlode cannot run itself")
+}

@@ -1,0 +1,189 @@
+//! The result of `memlode stat`, as data: also the file that it writes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ratio::Ratio;
+use crate::refusal::CountRefusal;
+use crate::software::Software;
+
+/// The word that a file of this kind begins with.
+pub const FORMAT: &str = "memlode stat";
+/// The version of its fields: within one, fields are added, and none is renamed or removed.
+pub const VERSION: u32 = 1;
+
+/// Counts and ratios of a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stat {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The command, or none of a process that ran already.
+    pub command: Vec<String>,
+    /// The process that ran already.
+    pub pid: Option<u32>,
+    /// Name of the table of events, if there is one of this processor.
+    pub processor: Option<String>,
+    /// Seconds of each run, or of each stretch of a process that ran already.
+    pub seconds: Vec<f64>,
+    /// Events of the kernel; values by run.
+    pub software: Vec<SoftwareCount>,
+    /// Ratios, in the order of [`Ratio::ALL`].
+    pub ratios: Vec<RatioFound>,
+    /// The simulation, if some ratios are simulated.
+    pub simulated: Option<SimulatedRun>,
+}
+
+/// A simulation that ratios come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SimulatedRun {
+    /// The machine's name.
+    pub machine: String,
+    /// The trace; none if it was made for this and is gone.
+    pub trace: Option<String>,
+    /// Recorded accesses.
+    pub accesses: u64,
+    /// Instructions, estimated by the pass from the machine code between accesses; those of code that was not compiled with memlode
+    /// are not among them.
+    pub instructions: u64,
+    /// Modelled cycles.
+    pub cycles: f64,
+    /// Recorded threads.
+    pub threads: usize,
+}
+
+/// An event of the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SoftwareCount {
+    /// The event.
+    pub event: Software,
+    /// Its counts.
+    #[serde(flatten)]
+    pub found: ValueSource,
+}
+
+/// A ratio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioFound {
+    /// The ratio.
+    pub ratio: Ratio,
+    /// The formula with names of events; empty where it was not counted.
+    pub formula: String,
+    /// A note on the formula on this processor.
+    pub note: Option<String>,
+    /// Another source holds the codes of its events, too.
+    pub checked: bool,
+    /// Its values.
+    #[serde(flatten)]
+    pub found: ValueSource,
+}
+
+/// The origin of a value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "source")]
+pub enum ValueSource {
+    /// Counted.
+    Measured {
+        /// Values by run.
+        values: Vec<f64>,
+        /// The location of these, with its interval.
+        interval: Interval,
+        /// Events in the kernel are not in it.
+        user_only: bool,
+    },
+    /// Simulated from a trace: the same each time.
+    Simulated {
+        /// The value.
+        value: f64,
+    },
+    /// Nothing is known.
+    Missing {
+        /// The reason.
+        refusal: CountRefusal,
+    },
+}
+
+impl Stat {
+    /// Puts simulated values where nothing was counted.
+    pub fn simulate(&mut self, values: &[(Ratio, f64)], run: SimulatedRun) {
+        for ratio in &mut self.ratios {
+            let value = values.iter().find(|(known, _)| *known == ratio.ratio);
+            if let (ValueSource::Missing { .. }, Some((_, value))) = (&ratio.found, value) {
+                ratio.found = ValueSource::Simulated { value: *value };
+                self.simulated = Some(run.clone());
+            }
+        }
+    }
+
+    /// Returns whether some ratio has no value.
+    pub fn lacks_ratios(&self) -> bool {
+        self.ratios.iter().any(|ratio| matches!(ratio.found, ValueSource::Missing { .. }))
+    }
+}
+
+impl ValueSource {
+    /// Returns the value with its interval, if there is one.
+    pub fn interval(&self) -> Option<Interval> {
+        match self {
+            ValueSource::Measured { interval, .. } => Some(*interval),
+            ValueSource::Simulated { value } => Some(Interval { middle: *value, ends: None }),
+            ValueSource::Missing { .. } => None,
+        }
+    }
+}
+
+/// A location and its 95% interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The median of the means of all pairs of values.
+    pub middle: f64,
+    /// The ends of its interval; none of too few values, or of a simulation.
+    pub ends: Option<(f64, f64)>,
+}
+
+/// Two files side by side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StatComparison {
+    /// The command before.
+    pub before: Vec<String>,
+    /// The command after.
+    pub after: Vec<String>,
+    /// Seconds of a run.
+    pub seconds: Option<Improvement>,
+    /// Events of the kernel that both have.
+    pub software: Vec<(Software, Change)>,
+    /// Ratios.
+    pub ratios: Vec<(Ratio, Change)>,
+}
+
+/// A change from one file to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "change")]
+pub enum Change {
+    /// Both sides were measured, or both were simulated.
+    Compared {
+        /// Both were simulated.
+        simulated: bool,
+        /// The values.
+        #[serde(flatten)]
+        improvement: Improvement,
+    },
+    /// One side was measured and the other simulated.
+    Unlike,
+    /// One side has no value, or both.
+    Missing {
+        /// The reason, of the side before if it has none.
+        refusal: CountRefusal,
+    },
+}
+
+/// Two values and what lies between them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Improvement {
+    /// The value before.
+    pub before: Interval,
+    /// The value after.
+    pub after: Interval,
+    /// Per cent by which the second is less than the first; none if the first is zero.
+    pub percent: Option<Interval>,
+}

@@ -1,0 +1,331 @@
+//! Counters of a program, run by run: what `memlode stat` measures.
+//!
+//! ```text
+//!   round 1   run with group 1   run with group 2 …      a group's events are counted all the time of its run
+//!   round 2   run with group 1   …
+//! ```
+//! Nothing shares a counter in turn, so a count is a count and no estimate; what changes from run to run is in the
+//! intervals. Events of the kernel are counted in each run.
+
+mod compare;
+
+use std::time::{Duration, Instant};
+
+use memlode_counters::kernel::{CounterEvent, CounterGroup, Kernel, Reading, Target};
+use memlode_counters::plan::{EventGroup, groups};
+use memlode_counters::ratio::Ratio;
+use memlode_counters::refusal::{Circumstances, CountRefusal};
+use memlode_counters::software::Software;
+use memlode_counters::stat::{FORMAT, RatioFound, SoftwareCount, Stat, VERSION, ValueSource};
+use memlode_counters::table::{EventTable, Formula};
+
+pub use compare::compare;
+
+use crate::Error;
+use crate::stats::{Random, location, random};
+
+/// The program to count, and how often.
+#[derive(Clone, Debug)]
+pub struct StatPlan {
+    /// The command, for the result.
+    pub command: Vec<String>,
+    /// The process that runs already and is to be observed.
+    pub pid: Option<u32>,
+    /// Events of this processor, if they are known.
+    pub table: Option<EventTable>,
+    /// Rounds to make, at least 1: each has a run for each group of events.
+    pub rounds: usize,
+    /// Time after which no round begins; the first is always made.
+    pub time: Duration,
+    /// All random choices follow from it.
+    pub seed: u64,
+}
+
+/// Counts a program. `run` runs it once, or lets a process go on for a while, and returns the seconds that took; it is told
+/// the number of the round.
+///
+/// # Errors
+/// Those of `run`, and that a process to observe is not there or not ours.
+pub fn stat(
+    plan: &StatPlan,
+    kernel: &dyn Kernel,
+    run: &mut dyn FnMut(usize) -> Result<f64, Error>,
+) -> Result<Stat, StatError> {
+    let mut counting = Counting::new(plan, kernel);
+    let started = Instant::now();
+    let mut seconds = Vec::new();
+    for round in 0..plan.rounds.max(1) {
+        if round > 0 && started.elapsed() >= plan.time {
+            break;
+        }
+        for group in 0..counting.groups.len().max(1) {
+            let mut open = match counting.open(group) {
+                // It ended meanwhile, and what was counted until then counts.
+                Err(StatError::Refused(CountRefusal::NoProcess { .. })) if !seconds.is_empty() => {
+                    return Ok(counting.result(plan, seconds));
+                }
+                open => open?,
+            };
+            open.start()
+                .map_err(|error| StatError::Refused(counting.reason(&error, CounterEvent::Raw(0), false)))?;
+            match run(round) {
+                Ok(took) => seconds.push(took),
+                // What was counted until then counts.
+                Err(Error::Interrupted) if !seconds.is_empty() => return Ok(counting.result(plan, seconds)),
+                Err(error) => return Err(error.into()),
+            }
+            counting.keep(group, &mut open);
+        }
+        if counting.all_refused() {
+            counting.groups.clear();
+        }
+    }
+    Ok(counting.result(plan, seconds))
+}
+
+/// Why nothing was counted.
+#[derive(Debug, thiserror::Error)]
+pub enum StatError {
+    /// The program could not be run.
+    #[error(transparent)]
+    Run(#[from] Error),
+    /// The process could not be observed at all.
+    #[error("the process cannot be observed")]
+    Refused(CountRefusal),
+}
+
+/// The counts of one thing, run by run, until something is refused.
+#[derive(Clone, Debug, Default)]
+struct Series {
+    values: Vec<f64>,
+    refusal: Option<CountRefusal>,
+    user_only: bool,
+}
+
+impl Series {
+    fn found(&self, random: &mut Random) -> ValueSource {
+        match &self.refusal {
+            Some(refusal) => ValueSource::Missing { refusal: refusal.clone() },
+            None if self.values.is_empty() => {
+                ValueSource::Missing { refusal: CountRefusal::NothingToDivideBy }
+            }
+            None => ValueSource::Measured {
+                values: self.values.clone(),
+                interval: location(&self.values, random),
+                user_only: self.user_only,
+            },
+        }
+    }
+}
+
+/// Counters that are open during one run.
+struct OpenCounters {
+    software: Vec<(Software, Box<dyn CounterGroup>)>,
+    group: Option<Box<dyn CounterGroup>>,
+}
+
+impl OpenCounters {
+    fn start(&mut self) -> std::io::Result<()> {
+        let software = self.software.iter_mut().map(|(_, counter)| counter);
+        software.chain(&mut self.group).try_for_each(|counter| counter.start())
+    }
+}
+
+struct Counting<'a> {
+    kernel: &'a dyn Kernel,
+    table: Option<&'a EventTable>,
+    target: Target,
+    groups: Vec<EventGroup>,
+    software: Vec<(Software, Series)>,
+    ratios: Vec<(Ratio, Series)>,
+}
+
+impl<'a> Counting<'a> {
+    fn new(plan: &'a StatPlan, kernel: &'a dyn Kernel) -> Counting<'a> {
+        let table = plan.table.as_ref();
+        let refused = |ratio: Ratio| match table.map(|table| &table.ratio[&ratio]) {
+            _ if !kernel.has_unit() => Some(CountRefusal::NoUnit),
+            None => Some(CountRefusal::NoTable),
+            Some(Formula::Missing { missing }) => Some(CountRefusal::NotCounted { reason: missing.clone() }),
+            Some(Formula::Quotient { .. }) => None,
+        };
+        let ratio = |ratio| (ratio, Series { refusal: refused(ratio), ..Series::default() });
+        Counting {
+            kernel,
+            table,
+            target: plan.pid.map_or(Target::NextProgram, Target::Process),
+            groups: table.filter(|_| kernel.has_unit()).map(groups).unwrap_or_default(),
+            software: Software::ALL.into_iter().map(|event| (event, Series::default())).collect(),
+            ratios: Ratio::ALL.into_iter().map(ratio).collect(),
+        }
+    }
+
+    /// Opens the counters of a run: those of the kernel's events, and one group.
+    fn open(&mut self, group: usize) -> Result<OpenCounters, StatError> {
+        let mut software = Vec::new();
+        for at in 0..self.software.len() {
+            let (event, series) = &self.software[at];
+            if series.refusal.is_some() {
+                continue;
+            }
+            match self.open_events(&[CounterEvent::Software(*event)], event.is_of_kernel()) {
+                Ok((counter, user_only)) => {
+                    software.push((*event, counter));
+                    self.software[at].1.user_only = user_only;
+                }
+                Err(refusal @ (CountRefusal::NoProcess { .. } | CountRefusal::NotYours { .. })) => {
+                    return Err(StatError::Refused(refusal));
+                }
+                Err(refusal) => self.software[at].1.refusal = Some(refusal),
+            }
+        }
+        let codes = self.groups.get(group).zip(self.table).map(|(group, table)| {
+            group.events.iter().map(|event| CounterEvent::Raw(table.event[event].code)).collect::<Vec<_>>()
+        });
+        let group = match codes.map(|codes| self.open_events(&codes, false)) {
+            None => None,
+            Some(Ok((counters, user_only))) => {
+                self.of_group(group, |series| series.user_only = user_only);
+                Some(counters)
+            }
+            Some(Err(refusal)) => {
+                self.of_group(group, |series| series.refusal = Some(refusal.clone()));
+                None
+            }
+        };
+        Ok(OpenCounters { software, group })
+    }
+
+    /// Opens events with what happens in the kernel, or without that where it is forbidden and says something all the same.
+    /// The flag tells which.
+    fn open_events(
+        &self,
+        events: &[CounterEvent],
+        needs_kernel: bool,
+    ) -> Result<(Box<dyn CounterGroup>, bool), CountRefusal> {
+        let refused = |error: std::io::Error, with_kernel| self.reason(&error, events[0], with_kernel);
+        match self.kernel.open(events, self.target, true) {
+            Ok(counters) => Ok((counters, false)),
+            Err(error) if needs_kernel => Err(refused(error, true)),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => self
+                    .kernel
+                    .open(events, self.target, false)
+                    .map(|counters| (counters, true))
+                    .map_err(|error| refused(error, false)),
+                _ => Err(refused(error, true)),
+            },
+        }
+    }
+
+    fn reason(&self, error: &std::io::Error, event: CounterEvent, with_kernel: bool) -> CountRefusal {
+        CountRefusal::of(
+            error,
+            Circumstances {
+                paranoid: self.kernel.paranoid(),
+                has_unit: self.kernel.has_unit(),
+                is_software: matches!(event, CounterEvent::Software(_)),
+                with_kernel,
+                pid: match self.target {
+                    Target::NextProgram => None,
+                    Target::Process(pid) => Some(pid),
+                },
+            },
+        )
+    }
+
+    fn of_group(&mut self, group: usize, mut change: impl FnMut(&mut Series)) {
+        let ratios = &self.groups[group].ratios;
+        self.ratios
+            .iter_mut()
+            .filter(|(ratio, _)| ratios.contains(ratio))
+            .for_each(|(_, series)| change(series));
+    }
+
+    /// Keeps what a run's counters say.
+    fn keep(&mut self, group: usize, open: &mut OpenCounters) {
+        for (event, counter) in &mut open.software {
+            let Some((_, series)) = self.software.iter_mut().find(|(known, _)| known == event) else {
+                continue;
+            };
+            match counted(counter.as_mut()) {
+                Ok(counts) => series.values.extend(counts.first().map(|count| *count as f64)),
+                Err(refusal) => series.refusal = Some(refusal),
+            }
+        }
+        let Some(counts) = open.group.as_mut().map(|group| counted(group.as_mut())) else { return };
+        let Some(table) = self.table else { return };
+        let EventGroup { ratios, events } = self.groups[group].clone();
+        for (ratio, series) in self.ratios.iter_mut().filter(|(ratio, _)| ratios.contains(ratio)) {
+            let count = |counts: &[u64], event: &str| {
+                events.iter().position(|known| known == event).and_then(|at| counts.get(at).copied())
+            };
+            match &counts {
+                Ok(counts) => series.values.extend(table.ratio[ratio].value(|event| count(counts, event))),
+                Err(refusal) => series.refusal = Some(refusal.clone()),
+            }
+        }
+    }
+
+    /// Returns whether no group of the processor's events can be counted: further runs for them would say nothing.
+    fn all_refused(&self) -> bool {
+        self.ratios.iter().all(|(_, series)| series.refusal.is_some())
+    }
+
+    fn result(&self, plan: &StatPlan, seconds: Vec<f64>) -> Stat {
+        let mut random = random(plan.seed);
+        let software = self.software.iter().map(|(event, series)| {
+            let mut found = series.found(&mut random);
+            // Nothing was divided.
+            if found == (ValueSource::Missing { refusal: CountRefusal::NothingToDivideBy }) {
+                found =
+                    ValueSource::Missing { refusal: CountRefusal::Other { said: "it was not read".into() } };
+            }
+            SoftwareCount { event: *event, found }
+        });
+        let software = software.collect();
+        let ratio = |(ratio, series): &(Ratio, Series)| {
+            let found = series.found(&mut random);
+            let formula = self.table.map(|table| (table, &table.ratio[ratio]));
+            let formula = formula.filter(|_| matches!(found, ValueSource::Measured { .. }));
+            RatioFound {
+                ratio: *ratio,
+                formula: formula.map(|(_, formula)| formula.text()).unwrap_or_default(),
+                note: formula.and_then(|(_, formula)| match formula {
+                    Formula::Quotient { note, .. } => note.clone(),
+                    Formula::Missing { .. } => None,
+                }),
+                checked: formula.is_some_and(|(table, formula)| table.is_checked(formula)),
+                found,
+            }
+        };
+        Stat {
+            format: FORMAT.into(),
+            version: VERSION,
+            command: plan.command.clone(),
+            pid: plan.pid,
+            processor: self.table.map(|table| table.name.clone()),
+            seconds,
+            software,
+            ratios: self.ratios.iter().map(ratio).collect(),
+            simulated: None,
+        }
+    }
+}
+
+/// Returns the counts of counters that ran all the time, to a thousandth: reading them one after the other takes some.
+pub(crate) fn counted(counters: &mut dyn CounterGroup) -> Result<Vec<u64>, CountRefusal> {
+    let readings = counters.read().map_err(|error| CountRefusal::Other { said: error.to_string() })?;
+    let count = |reading: &Reading| match reading.counted as f64 / reading.wanted.max(1) as f64 {
+        part if part < 0.999 && reading.wanted > 0 => {
+            Err(CountRefusal::Shared { percent: (100.0 * part) as u8 })
+        }
+        _ => Ok(reading.count),
+    };
+    readings.iter().map(count).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod tests;

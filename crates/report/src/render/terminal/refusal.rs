@@ -1,0 +1,68 @@
+//! Why something was not counted, as a sentence that says what to do.
+
+use memlode_counters::refusal::CountRefusal;
+
+use crate::render::text::printable;
+
+/// Returns the reason, and what to do.
+pub fn refusal(why: &CountRefusal) -> String {
+    match why {
+        CountRefusal::NoUnit => "this machine has no performance-monitoring unit (PMU), as most guests have none: run on bare metal, \
+                            or have the host give the guest its unit"
+            .into(),
+        CountRefusal::NoEvent => {
+            "the PMU does not have this event, though its table says so: a hypervisor may hide it".into()
+        }
+        CountRefusal::NoTable => "no table of events fits this processor: choose one by --events, if its codes are the same".into(),
+        CountRefusal::NotCounted { reason } => printable(reason).into_owned(),
+        CountRefusal::Paranoid { level, needed } => format!(
+            "kernel.perf_event_paranoid is {level}, and this needs {needed} or less: run `sysctl \
+             kernel.perf_event_paranoid={needed}` as root, or give memlode CAP_PERFMON"
+        ),
+        CountRefusal::Forbidden => "the call perf_event_open is forbidden here, as the seccomp filter of a container does: start the \
+                               container with --cap-add PERFMON, or with a filter that allows the call"
+            .into(),
+        CountRefusal::NotYours { pid } => {
+            format!("process {pid} is another user's, or cannot be traced: run as that user, or with CAP_PERFMON")
+        }
+        CountRefusal::NoProcess { pid } => format!("there is no process {pid}, or it ended"),
+        CountRefusal::TooManyFiles => {
+            "memlode may not open that many files, and each event of each thread is one: raise `ulimit -n`".into()
+        }
+        CountRefusal::DoNotFit => "the events of this ratio do not fit the counters that are free at the same time: stop what else \
+                              counts, such as the NMI watchdog (`sysctl kernel.nmi_watchdog=0`)"
+            .into(),
+        CountRefusal::Busy => "another program has the counters: stop it, and count again".into(),
+        CountRefusal::NoPerf => "this kernel was built without performance events (CONFIG_PERF_EVENTS)".into(),
+        CountRefusal::Shared { percent } => format!(
+            "the counters ran only {percent}% of the time, as somebody else took them for the rest: stop what else counts, \
+             such as the NMI watchdog (`sysctl kernel.nmi_watchdog=0`)"
+        ),
+        CountRefusal::NothingToDivideBy => "what it is divided by was never counted: the program was too short".into(),
+        CountRefusal::Other { said } => format!("the kernel said: {}", printable(said)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_says_what_to_do() {
+        for (why, advice) in [
+            (CountRefusal::NoUnit, "bare metal"),
+            (CountRefusal::NoTable, "--events"),
+            (CountRefusal::Paranoid { level: 4, needed: 2 }, "kernel.perf_event_paranoid=2"),
+            (CountRefusal::Forbidden, "--cap-add PERFMON"),
+            (CountRefusal::NotYours { pid: 7 }, "process 7"),
+            (CountRefusal::NoProcess { pid: 7 }, "no process 7"),
+            (CountRefusal::TooManyFiles, "ulimit -n"),
+            (CountRefusal::DoNotFit, "nmi_watchdog=0"),
+            (CountRefusal::Shared { percent: 50 }, "50%"),
+            (CountRefusal::Other { said: "odd \u{1b}[1m".into() }, "odd \\u{1b}"),
+        ] {
+            let said = refusal(&why);
+            assert!(said.contains(advice) && !said.contains("  "), "{said}");
+        }
+    }
+}
