@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <list>
 #include <map>
@@ -23,8 +22,7 @@ void *library() {
 /* Returns the library's function of a name, as a pointer of the type of `ours`. */
 template <class F> F theirs(const char *name, F ours) {
   void *found = dlsym(library(), name);
-  F function;
-  memcpy(&function, &found, sizeof found);
+  F function = reinterpret_cast<F>(found);
   if (!found || function == ours) {
     fprintf(stderr, "stdcxx: %s is %s\n", name, found ? "not linked" : "not in the library");
     exit(1);
