@@ -29,10 +29,11 @@ suite_lit22() { make -s -C instrument check LLVM=22 && python3 tests/libc/libc.p
 
 suite_lit19() { make -s -C instrument check LLVM=19; }
 
-# The package, and the tutorial's text.
+# The package, the tutorial's text, analyses in parts, and these in Spark.
 suite_python() {
   setup/python.sh && target/python/bin/python tests/python/package.py &&
-    target/python/bin/python tests/python/tutorial.py
+    target/python/bin/python tests/python/tutorial.py &&
+    target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
 }
 
 # Codes of events against libpfm4's.

@@ -4,6 +4,7 @@
 //! polars, DuckDB and whatever else knows it take them as they lie in memory, and none of them is needed here.
 
 mod capsules;
+mod parts;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,12 +84,18 @@ impl Trace {
                 )));
             }
         };
-        let request =
-            ExportRequest { causes, thread, levels: levels.unwrap_or_default(), misses_only, limit };
+        let request = ExportRequest {
+            causes,
+            thread,
+            levels: levels.unwrap_or_default(),
+            misses_only,
+            limit,
+            ..ExportRequest::default()
+        };
         py.detach(|| {
             let (annotations, encoder) = request::start(&self.trace, &machine, &request).map_err(error)?;
             let fields = Arc::new(encoder.schema());
-            let running = Running { trace: self.trace.clone(), annotations, encoder };
+            let running = Running { trace: self.trace.clone(), annotations, encoder, part: None };
             Ok(Annotated { fields, running: Mutex::new(Some(running)) })
         })
     }
@@ -115,6 +122,8 @@ struct Running {
     trace: Arc<memlode_trace::Trace>,
     annotations: Annotations,
     encoder: BatchEncoder,
+    /// The columns that are known, if it is a part of the trace.
+    part: Option<Vec<bool>>,
 }
 
 /// The result of a moment's wait for a batch.
@@ -134,12 +143,20 @@ fn wait(running: &Mutex<Option<Running>>) -> Result<Waited, String> {
             let mut table = ArrowTable::default();
             let back = running.encoder.encode(events, running.annotations.cells(), &mut table);
             running.annotations.give_back(back);
+            if let Some(known) = &running.part {
+                let mut known = known.iter();
+                table.columns.retain(|_| known.next().is_none_or(|known| *known));
+            }
             Ok(Waited::Batch(Arc::new(table)))
         }
         Next::Later => Ok(Waited::Nothing),
         Next::End => {
-            let Some(Running { trace, annotations, .. }) = place.take() else { return Ok(Waited::End) };
-            notes::nothing_decoded(&trace, &annotations.finish()).map_or(Ok(Waited::End), Err)
+            let Some(Running { trace, annotations, part, .. }) = place.take() else {
+                return Ok(Waited::End);
+            };
+            let nothing = notes::nothing_decoded(&trace, &annotations.finish());
+            // A part may have nothing.
+            nothing.filter(|_| part.is_none()).map_or(Ok(Waited::End), Err)
         }
     }
 }
@@ -249,12 +266,16 @@ impl RecordBatch {
 
 /// Every memory access of a recorded program, with its names and the cache level that answered.
 #[pymodule]
-fn memlode(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<Error>())?;
     module.add_class::<Trace>()?;
     module.add_class::<Annotated>()?;
     module.add_class::<RecordBatch>()?;
+    module.add_class::<parts::Task>()?;
+    module.add_function(wrap_pyfunction!(parts::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::plan_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::_finish, module)?)?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(machines, module)?)
 }

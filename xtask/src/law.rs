@@ -71,6 +71,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("addr2line", &["symbols"]),
     ("hmac", &["wire"]),
     ("md-5", &["report"]),
+    ("postcard", &["analyses"]),
     ("sha2", &["wire", "machine", "results"]),
     ("zstd", &["trace"]),
     ("clap", &["cli"]),

@@ -3,9 +3,16 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use memlode_attribute::annotate::AnnotatedAccesses;
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::{Arguments, BadArgument, Finding, Table, TableMeta, View};
+use crate::bytes::{Opened, Sealer};
+use crate::carried::Carried;
+use crate::{
+    Arguments, BadArgument, BadNumber, BadPart, CellPacker, CellUnpacker, Finding, Merged, Table, TableMeta,
+    View,
+};
 
 /// An analysis: one file in `analyses/`, whose doc comment is the user's page on it.
 ///
@@ -20,8 +27,22 @@ pub trait Analysis: Send + Sync + Sized + 'static {
     /// All that it has seen so far.
     type State: Send;
 
+    /// The same on its way to another replay: by numbers of threads, sites, strings and locations, and of cells
+    /// and objects that a [`CellPacker`] gave.
+    type Saved: Serialize + DeserializeOwned;
+
     /// Reads its arguments, of which the names are checked already.
     fn new(arguments: &Arguments) -> Result<Self, BadArgument>;
+
+    /// Into which parts a trace may be split for it, with its arguments.
+    fn splits(&self) -> Splits {
+        Self::META.splits
+    }
+
+    /// Returns whether it looks at the level that served an access, with its arguments.
+    fn reads_levels(&self) -> bool {
+        Self::META.levels
+    }
 
     /// Nothing seen yet.
     fn start(&self) -> Self::State;
@@ -32,6 +53,12 @@ pub trait Analysis: Send + Sync + Sized + 'static {
 
     /// Adds what another part of the trace showed. Where parts are stretches of time, `later` follows.
     fn merge(&self, state: &mut Self::State, later: Self::State);
+
+    /// Makes a state ready to leave its replay. It can then be merged and finished, and sees no more accesses.
+    fn save(&self, state: Self::State, carried: &mut CellPacker<'_>) -> Self::Saved;
+
+    /// Reads what [`Analysis::save`] made. It comes from a stranger: each number is checked before it is used.
+    fn load(&self, saved: Self::Saved, carried: &CellUnpacker<'_>) -> Result<Self::State, BadNumber>;
 
     /// Returns what was found, after the last batch.
     fn finish(&self, state: Self::State, view: &View<'_>) -> Findings;
@@ -49,6 +76,8 @@ pub struct Meta {
     /// True if it looks at the lines that a site was inlined into ([`View::inlines`]): such a trace needs
     /// debug information.
     pub inlines: bool,
+    /// True if it looks at the level that served an access; without it, nothing need be simulated.
+    pub levels: bool,
     /// Analyses whose results it goes on from ([`View::before`]).
     pub after: &'static [&'static str],
     /// Into which parts a trace may be split for it.
@@ -71,6 +100,9 @@ pub enum Reads {
 /// Into which parts a trace may be split so that the merged result is that of the whole, to the digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splits {
+    /// Splits by chunk, in any order, each decoded without the rest of the trace: it looks neither at objects, nor at levels, nor at
+    /// what comes before what.
+    pub chunks: bool,
     /// Splits by address, into whole blocks. An access that crosses from one block to the next is cut there, and each part sees its
     /// piece.
     pub address: Option<Blocks>,
@@ -80,8 +112,8 @@ pub struct Splits {
     pub time: bool,
 }
 
-/// Blocks of addresses that must not be divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Blocks of addresses that must not be divided, the smallest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blocks {
     /// Single bytes.
     Bytes,
@@ -120,6 +152,12 @@ pub trait Running: Send {
     /// Returns what it says of itself.
     fn meta(&self) -> Meta;
 
+    /// [`Analysis::splits`].
+    fn splits(&self) -> Splits;
+
+    /// [`Analysis::reads_levels`].
+    fn reads_levels(&self) -> bool;
+
     /// [`Analysis::observe`].
     fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>);
 
@@ -131,6 +169,16 @@ pub trait Running: Send {
     /// # Panics
     /// If `later` is another analysis.
     fn merge(&mut self, later: Box<dyn Running>);
+
+    /// Bytes of [`Analysis::save`], with the cells and objects that the state uses of its replay's `cells`.
+    fn save(self: Box<Self>, cells: &Cells) -> Vec<u8>;
+
+    /// The state that [`Running::save`] of this analysis made bytes of. Its cells and objects are among those of `merged` from
+    /// then on. `view` has the names of the trace.
+    ///
+    /// # Errors
+    /// That they are not such bytes, or that the trace has not what they speak of.
+    fn load(&self, bytes: &[u8], merged: &mut Merged, view: &View<'_>) -> Result<Box<dyn Running>, BadPart>;
 
     /// [`Analysis::finish`].
     fn finish(self: Box<Self>, view: &View<'_>) -> Findings;
@@ -171,6 +219,14 @@ impl<A: Analysis> Running for State<A> {
         A::META
     }
 
+    fn splits(&self) -> Splits {
+        self.analysis.splits()
+    }
+
+    fn reads_levels(&self) -> bool {
+        self.analysis.reads_levels()
+    }
+
     fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>) {
         self.analysis.observe(&mut self.state, rows, view);
     }
@@ -182,6 +238,27 @@ impl<A: Analysis> Running for State<A> {
     fn merge(&mut self, later: Box<dyn Running>) {
         let later = later.into_any().downcast::<State<A>>().expect("two states of one analysis");
         self.analysis.merge(&mut self.state, later.state);
+    }
+
+    fn save(self: Box<Self>, cells: &Cells) -> Vec<u8> {
+        let mut packer = CellPacker::new(cells);
+        let saved = self.analysis.save(self.state, &mut packer);
+        Sealer::new().value(&A::META.id).value(&packer.carried()).value(&saved).seal()
+    }
+
+    fn load(&self, bytes: &[u8], merged: &mut Merged, view: &View<'_>) -> Result<Box<dyn Running>, BadPart> {
+        let mut opened = Opened::new(bytes)?;
+        let id: String = opened.value()?;
+        if id != A::META.id {
+            return Err(BadPart::OtherWhole(format!(
+                "one is of {id}, where one of {} should be",
+                A::META.id
+            )));
+        }
+        let (carried, saved): (Carried, A::Saved) = (opened.value()?, opened.value()?);
+        opened.end()?;
+        let state = self.analysis.load(saved, &merged.take(carried, view)?)?;
+        Ok(Box::new(State { analysis: self.analysis.clone(), state }))
     }
 
     fn finish(self: Box<Self>, view: &View<'_>) -> Findings {

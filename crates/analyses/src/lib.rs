@@ -12,20 +12,27 @@
 //! `partition` finds where the members of a type lie in the blocks that lines were fetched for, by accesses that name a member
 //! ([`memlode_attribute::Stays`]).
 
+mod addresses;
 mod analyses;
 mod analysis;
 mod arguments;
+mod bytes;
 mod callers;
+mod carried;
 mod finding;
 mod pairs;
 mod partition;
+pub mod parts;
 mod run;
 mod table;
+mod variables;
 mod view;
 
 pub use analyses::all;
 pub use analysis::{Analysis, Argument, Blocks, Findings, Meta, Reads, Registered, Running, Splits};
 pub use arguments::{Arguments, BadArgument};
+pub use bytes::BadPart;
+pub use carried::{BadNumber, CellPacker, CellUnpacker, Merged};
 pub use finding::{
     Callers, Cost, Density, Doubt, Evidence, Finding, PrefetchDistance, RankedLine, Subject, Suggestion,
 };

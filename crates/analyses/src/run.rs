@@ -1,8 +1,10 @@
 //! Several analyses over one replay.
 
-use memlode_attribute::annotate::AnnotatedAccesses;
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells};
 
-use crate::{Arguments, BadArgument, Findings, Registered, Running, View, all};
+use crate::{
+    Arguments, BadArgument, BadPart, Blocks, Findings, Merged, Registered, Running, Splits, View, all,
+};
 
 /// Analyses that were asked for, and those that they go on from, each once and in an order in which each
 /// comes after those.
@@ -46,6 +48,51 @@ impl Run {
         self.running.iter_mut().for_each(|step| step.running.observe(rows, view));
     }
 
+    /// Into which parts a trace may be split for all of them.
+    pub fn splits(&self) -> Splits {
+        let any = Splits { chunks: true, address: Some(Blocks::Bytes), thread: true, time: true };
+        self.running.iter().map(|step| step.running.splits()).fold(any, |all, one| Splits {
+            chunks: all.chunks && one.chunks,
+            address: all.address.and_then(|blocks| one.address.map(|one| blocks.max(one))),
+            thread: all.thread && one.thread,
+            time: all.time && one.time,
+        })
+    }
+
+    /// Returns whether one of them looks at the level that served an access.
+    pub fn reads_levels(&self) -> bool {
+        self.running.iter().any(|step| step.running.reads_levels())
+    }
+
+    /// Bytes of the state of each, with the cells and objects that they use of their replay's `cells`.
+    pub fn save(self, cells: &Cells) -> Vec<Vec<u8>> {
+        self.running.into_iter().map(|step| step.running.save(cells)).collect()
+    }
+
+    /// The same with the states of another replay, of which `next` gives the bytes.
+    ///
+    /// # Errors
+    /// As [`Running::load`].
+    pub fn load<'b>(
+        self,
+        mut next: impl FnMut() -> Result<&'b [u8], BadPart>,
+        merged: &mut Merged,
+        view: &View<'_>,
+    ) -> Result<Run, BadPart> {
+        let mut running = Vec::new();
+        for Step { running: known, is_wanted } in self.running {
+            running.push(Step { running: known.load(next()?, merged, view)?, is_wanted });
+        }
+        Ok(Run { running })
+    }
+
+    /// Adds what the same analyses saw in another part. Where parts are stretches of time, `later` follows.
+    pub fn merge(&mut self, later: Run) {
+        for (step, later) in self.running.iter_mut().zip(later.running) {
+            step.running.merge(later.running);
+        }
+    }
+
     /// Returns what those found that were asked for, in the order in which they were.
     pub fn finish(self, view: &View<'_>) -> Vec<Findings> {
         let mut found: Vec<(&str, bool, Findings)> = Vec::new();
@@ -62,12 +109,13 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use memlode_attribute::annotate::Cells;
     use memlode_machine::Machine;
     use memlode_trace::sites::SiteTable;
 
     use super::*;
-    use crate::{Analysis, Column, Holds, Meta, Reads, Splits, Table, TableMeta, Value};
+    use crate::{
+        Analysis, BadNumber, CellPacker, CellUnpacker, Column, Holds, Meta, Reads, Table, TableMeta, Value,
+    };
 
     const ROWS: TableMeta = TableMeta {
         id: "rows",
@@ -85,13 +133,15 @@ mod tests {
             title: "rows",
             reads: Reads::Rows,
             inlines: false,
+            levels: false,
             after: if AFTER { &["count"] } else { &[] },
-            splits: Splits { address: None, thread: true, time: true },
+            splits: Splits { chunks: true, address: None, thread: true, time: true },
             arguments: &[],
             tables: &[ROWS],
         };
 
         type State = u64;
+        type Saved = u64;
 
         fn new(_arguments: &Arguments) -> Result<Count<AFTER>, BadArgument> {
             Ok(Count)
@@ -107,6 +157,14 @@ mod tests {
 
         fn merge(&self, state: &mut u64, later: u64) {
             *state += later;
+        }
+
+        fn save(&self, state: u64, _carried: &mut CellPacker<'_>) -> u64 {
+            state
+        }
+
+        fn load(&self, saved: u64, _carried: &CellUnpacker<'_>) -> Result<u64, BadNumber> {
+            Ok(saved)
         }
 
         fn finish(&self, state: u64, view: &View<'_>) -> Findings {

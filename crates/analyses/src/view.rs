@@ -7,7 +7,7 @@ use memlode_machine::Machine;
 use memlode_simulate::Space;
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{Site, SiteTable};
-use memlode_trace::{Clock, Thread};
+use memlode_trace::{Clock, Thread, Trace};
 
 use crate::Findings;
 
@@ -35,6 +35,26 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// The names of a stored trace, and what the numbers of batches refer to.
+    pub fn of(
+        trace: &'a Trace,
+        machine: &'a Machine,
+        (levels, latencies): (&'a [String], &'a [u32]),
+        cells: &'a Cells,
+    ) -> View<'a> {
+        View {
+            cells,
+            names: trace.sites(),
+            threads: trace.threads(),
+            machine,
+            levels,
+            latencies,
+            clock: trace.clock(),
+            counted: None,
+            before: &[],
+        }
+    }
+
     /// A row's cell.
     pub fn cell(&self, cell: u32) -> EventCell {
         self.cells.cells[cell as usize]

@@ -1,5 +1,6 @@
 //! The law of [`Splits`]: whatever way a trace may be split for an analysis, the parts, merged, give what one
-//! pass over the whole gives, to the digit. And a way that an analysis does not declare really differs, so that
+//! pass over the whole gives, to the digit, also if each part numbers cells and objects in its own way and its state goes
+//! through bytes. And a way that an analysis does not declare really differs, so that
 //! the law is tested and none is declared too few.
 //!
 //! Names, threads and cells are those of a recorded trace; the accesses are random.
@@ -7,8 +8,10 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use memlode_analyses::{Arguments, Blocks, Findings, Reads, Registered, Running, View, all, findings};
-use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, Life, Options};
+use memlode_analyses::{
+    Arguments, BadPart, Blocks, Findings, Merged, Reads, Registered, Running, View, all, findings,
+};
+use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, EventCell, Life, Options};
 use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
 use memlode_machine::Machine;
@@ -71,6 +74,50 @@ fn recorded() -> &'static Recorded {
             trace,
         }
     })
+}
+
+/// Recorded names with the cells and objects numbered in another way, as another replay would.
+struct Renumbered {
+    cells: Cells,
+    /// Indexed by cell, and by object, of those that were recorded.
+    cell: Vec<u32>,
+    object: Vec<u32>,
+}
+
+impl Renumbered {
+    fn by(seed: u64) -> Renumbered {
+        let Cells { cells, objects } = &recorded().cells;
+        let (cell, cell_order) = shuffled(cells.len(), seed);
+        let (object, object_order) = shuffled(objects.len(), seed ^ 1);
+        let renumbered =
+            |&old: &usize| EventCell { object: object[cells[old].object as usize], ..cells[old] };
+        let cells = Cells {
+            cells: cell_order.iter().map(renumbered).collect(),
+            objects: object_order.iter().map(|&old| objects[old].clone()).collect(),
+        };
+        Renumbered { cells, cell, object }
+    }
+
+    fn rows(&self, mut rows: AnnotatedAccesses) -> AnnotatedAccesses {
+        rows.cell.iter_mut().for_each(|cell| *cell = self.cell[*cell as usize]);
+        for block in &mut rows.blocks {
+            if let Life::Begins { object, .. } = &mut block.life {
+                *object = self.object[*object as usize];
+            }
+        }
+        rows
+    }
+}
+
+/// New numbers by old ones, and the other way round.
+fn shuffled(count: usize, seed: u64) -> (Vec<u32>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|&number| {
+        (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ seed).rotate_left(23)
+    });
+    let mut numbers = vec![0; count];
+    (0..).zip(&order).for_each(|(new, &old)| numbers[old] = new);
+    (numbers, order)
 }
 
 /// One access: address, bytes, cell, level, and ticks since the one before.
@@ -144,6 +191,8 @@ enum Way {
     Address(u64),
     Thread,
     Time,
+    /// In any order, and without objects and levels.
+    Chunks,
 }
 
 /// The parts, each in order.
@@ -167,10 +216,21 @@ fn deal(rows: &[(u64, Row)], way: Way, parts: usize, seed: u64) -> Vec<Vec<(u64,
                 let thread = recorded().cells.cells[cell as usize].thread;
                 dealt[(thread.0 as usize + seed as usize) % parts].push((number, row));
             }
+            Way::Chunks => {
+                dealt[mixed(number)].push((number, (address, bytes, without_object(cell), 0, stamp)));
+            }
             Way::Time => dealt[number as usize * parts / rows.len()].push((number, row)),
         }
     }
     dealt
+}
+
+/// The first cell of the same thread and site, whatever its objects.
+fn without_object(cell: u32) -> u32 {
+    let cells = &recorded().cells.cells;
+    let EventCell { thread, site, .. } = cells[cell as usize];
+    let first = cells.iter().position(|known| (known.thread, known.site) == (thread, site));
+    first.expect("at the latest, itself") as u32
 }
 
 /// Shows rows in batches of some size.
@@ -190,30 +250,48 @@ fn one_pass(known: &Registered, arguments: &str, rows: &[(u64, Row)]) -> Finding
     analysis.finish(&recorded().view())
 }
 
+/// Bytes of each part's state. Each part is another replay, with numbers of its own.
+fn states(known: &Registered, arguments: &str, parts: &[Vec<(u64, Row)>], seed: u64) -> Vec<Vec<u8>> {
+    let parts = (1..).zip(parts);
+    let state = |(part, rows): (u64, &Vec<(u64, Row)>)| {
+        let mut analysis = begin(known, arguments);
+        let replay = Renumbered::by(seed.wrapping_mul(part));
+        let view = View { cells: &replay.cells, ..recorded().view() };
+        let with_blocks = known.meta.id == "temporaries";
+        rows.chunks(7).for_each(|rows| analysis.observe(&replay.rows(columns(rows, with_blocks)), &view));
+        analysis.save(&replay.cells)
+    };
+    parts.map(state).collect()
+}
+
 /// The same in parts, merged from the left or, as parts may be merged in any grouping, from the right.
-fn split(known: &Registered, arguments: &str, parts: &[Vec<(u64, Row)>], from_left: bool) -> Findings {
+fn split(
+    known: &Registered,
+    arguments: &str,
+    parts: &[Vec<(u64, Row)>],
+    (seed, from_left): (u64, bool),
+) -> Findings {
     let whole = begin(known, arguments);
-    let mut states: Vec<_> = parts
-        .iter()
-        .map(|rows| {
-            let mut part = whole.fork();
-            show(&mut part, rows, 7);
-            part
-        })
-        .collect();
+    let (mut merged, view) = (Merged::default(), recorded().view());
+    let states = states(known, arguments, parts, seed);
+    let mut states: Vec<_> =
+        states.iter().map(|bytes| whole.load(bytes, &mut merged, &view).expect("bytes of a state")).collect();
     while states.len() > 1 {
         let at = if from_left { 0 } else { states.len() - 2 };
         let later = states.remove(at + 1);
         states[at].merge(later);
     }
-    states.remove(0).finish(&recorded().view())
+    states.remove(0).finish(&View { cells: merged.cells(), ..view })
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 9] = [
+const ARGUMENTS: [(&str, &str); 12] = [
+    ("accesses", ""),
+    ("accesses", "misses=yes"),
     ("alias", "least=1"),
     ("reloads", "least=1,share=0"),
     ("shared", "least=2"),
+    ("shared", "rule=source"),
     ("reuse", ""),
     ("strides", ""),
     ("temporaries", "least=1"),
@@ -222,12 +300,13 @@ const ARGUMENTS: [(&str, &str); 9] = [
     ("timeline", "every=20us"),
 ];
 
-fn ways(known: &Registered) -> [(Way, bool); 3] {
-    let splits = known.meta.splits;
+fn ways(known: &Registered, arguments: &str) -> [(Way, bool); 4] {
+    let splits = begin(known, arguments).splits();
     [
         (Way::Address(block_bytes(splits.address)), splits.address.is_some()),
         (Way::Thread, splits.thread),
         (Way::Time, splits.time),
+        (Way::Chunks, splits.chunks),
     ]
 }
 
@@ -258,9 +337,9 @@ proptest! {
         for (id, arguments) in ARGUMENTS {
             let known = known(id);
             let whole = one_pass(&known, arguments, &rows);
-            for (way, is_declared) in ways(&known) {
+            for (way, is_declared) in ways(&known, arguments) {
                 if is_declared {
-                    let merged = split(&known, arguments, &deal(&rows, way, parts, seed), left);
+                    let merged = split(&known, arguments, &deal(&rows, way, parts, seed), (seed, left));
                     prop_assert_eq!(&merged, &whole, "{} {} {:?}", id, arguments, way);
                 }
             }
@@ -325,17 +404,82 @@ fn ways_that_are_not_declared_differ() {
         (0..20).map(|_| numbered(&rows().new_tree(&mut runner).expect("rows").current())).collect();
     for (id, arguments) in ARGUMENTS {
         let known = known(id);
-        for (way, is_declared) in ways(&known) {
+        for (way, is_declared) in ways(&known, arguments) {
             // Intervals of so many accesses are the same whichever part sees an access.
             let differs = samples.iter().any(|rows| {
                 let merged =
-                    std::panic::catch_unwind(|| split(&known, arguments, &deal(rows, way, 3, 1), true));
+                    std::panic::catch_unwind(|| split(&known, arguments, &deal(rows, way, 3, 1), (1, true)));
                 merged.ok().is_none_or(|merged| merged != one_pass(&known, arguments, rows))
             });
             assert_eq!(differs, !is_declared, "{id} {arguments} {way:?}");
         }
     }
 }
+
+/// Bytes of a state of each analysis.
+fn saved() -> Vec<(Registered, &'static str, Vec<u8>)> {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let rows = numbered(&rows().new_tree(&mut runner).expect("rows").current());
+    let state = |(id, arguments)| {
+        (known(id), arguments, states(&known(id), arguments, std::slice::from_ref(&rows), 7).remove(0))
+    };
+    ARGUMENTS.into_iter().map(state).collect()
+}
+
+fn load(known: &Registered, arguments: &str, bytes: &[u8]) -> Result<Box<dyn Running>, BadPart> {
+    begin(known, arguments).load(bytes, &mut Merged::default(), &recorded().view())
+}
+
+#[test]
+fn truncated_and_damaged_states_are_refused() {
+    for (known, arguments, bytes) in saved() {
+        assert!(load(&known, arguments, &bytes).is_ok());
+        for end in 0..bytes.len() {
+            assert!(load(&known, arguments, &bytes[..end]).is_err(), "{} {end}", known.meta.id);
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert!(load(&known, arguments, &damaged).is_err(), "{} {at}", known.meta.id);
+        }
+        let mut newer = bytes.clone();
+        newer[8] += 1;
+        let refused = load(&known, arguments, &newer).err().expect("refused");
+        assert!(refused.to_string().contains("has version 2, and this memlode reads version 1"), "{refused}");
+        let other = if known.meta.id == "reuse" { "alias" } else { "reuse" };
+        let refused = load(&self::known(other), "", &bytes).err().expect("refused");
+        assert!(refused.to_string().contains("one is of"), "{refused}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whoever wrote them, with a sum that agrees: an error, or numbers that the trace has.
+    #[test]
+    fn hostile_states_are_refused_or_finished(
+        which in 0..ARGUMENTS.len(), at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 1..12),
+    ) {
+        static SAVED: OnceLock<Vec<(Registered, &str, Vec<u8>)>> = OnceLock::new();
+        let (known, arguments, state) = &SAVED.get_or_init(saved)[which];
+        let mut state = state.clone();
+        let begin = HEAD + at.index(state.len() - HEAD);
+        let end = (begin + bytes.len()).min(state.len());
+        state.splice(begin..end, bytes);
+        let sum = crc32fast::hash(&state[HEAD..]);
+        state[HEAD - 4..HEAD].copy_from_slice(&sum.to_le_bytes());
+        let mut merged = Merged::default();
+        let view = recorded().view();
+        if let Ok(mut loaded) = self::begin(known, arguments).load(&state, &mut merged, &view)
+            && let Ok(again) = self::begin(known, arguments).load(&state, &mut merged, &view) {
+            loaded.merge(again);
+            loaded.finish(&View { cells: merged.cells(), ..view });
+        }
+    }
+}
+
+/// Bytes in front of what the sum is of.
+const HEAD: usize = 14;
 
 #[test]
 fn unknown_arguments_are_refused() {

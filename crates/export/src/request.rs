@@ -1,5 +1,6 @@
 //! Requests of a user, by the names that the machine and the trace have, and why they cannot be granted.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use memlode_attribute::annotate::{Annotations, Options};
@@ -27,6 +28,10 @@ pub struct ExportRequest {
     pub misses_only: bool,
     /// So many at most.
     pub limit: Option<u64>,
+    /// Those with these numbers in replay order only; `None`: all.
+    pub stretch: Option<Range<u64>>,
+    /// Simulate no caches: the level is then not known, and every access says the first one.
+    pub without_caches: bool,
 }
 
 /// Why a request cannot be met.
@@ -78,6 +83,8 @@ pub fn start(
         levels: levels(request, machine)?,
         limit: request.limit.unwrap_or(u64::MAX),
         blocks: false,
+        without_caches: request.without_caches,
+        stretch: request.stretch.clone().unwrap_or(0..u64::MAX),
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
     let source = Source::Stored(trace.clone());

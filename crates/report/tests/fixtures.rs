@@ -53,17 +53,7 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     while let Some(events) = annotations.next_batch() {
         batches.push(events);
     }
-    let view = View {
-        cells: annotations.cells(),
-        names: trace.sites(),
-        threads: trace.threads(),
-        machine: &machine,
-        levels: &levels,
-        latencies: &latencies,
-        clock: trace.clock(),
-        counted: None,
-        before: &[],
-    };
+    let view = View::of(&trace, &machine, (&levels, &latencies), annotations.cells());
     batches.iter().for_each(|events| run.observe(events, &view));
     let tables: Vec<_> = run.finish(&view).into_iter().flat_map(|found| found.tables).collect();
     let analysis = build::analysis(&trace, &machine, &tables, &annotations.finish());

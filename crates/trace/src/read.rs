@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -222,6 +223,14 @@ impl Trace {
     /// The chunks in the order in which they began, each stream's in its own order.
     pub fn chunks(&self) -> &[ChunkRef] {
         &self.chunks
+    }
+
+    /// Leaves out the chunks whose places in [`Trace::chunks`] are not these. What is replayed of it then is a part, of which nothing
+    /// is known that the other chunks tell: neither what they allocated, nor what came when.
+    pub fn keep_chunks(&mut self, places: Range<usize>) {
+        let end = places.end.min(self.chunks.len());
+        self.chunks.truncate(end);
+        self.chunks.drain(..places.start.min(end));
     }
 
     /// Decodes one chunk; any chunk decodes without the others.

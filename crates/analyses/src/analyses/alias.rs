@@ -29,11 +29,12 @@ use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_machine::InFlight;
 use memlode_simulate::{AliasConflict, MemRef, StoreBuffer};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Actors, LOAD, LOAD_LINE, LoadAndStore, STORE, STORE_LINE};
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
-    TableMeta, Value, View,
+    Analysis, Argument, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds,
+    Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// Accesses from a store on after which a conflict counts for nothing: some 72 instructions.
@@ -46,8 +47,8 @@ const PAGE: u32 = 12;
 const MOST_PAGES: usize = 4096;
 
 /// All conflicts of one load with one store.
-#[derive(Clone)]
-struct Pair {
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Pair {
     conflicts: u64,
     /// Conflicts by closeness, in parts of [`REACH`].
     weight: u64,
@@ -142,10 +143,11 @@ impl Analysis for Alias {
         title: "loads that agree with stores to other data in the low 12 bits",
         reads: Reads::Rows,
         inlines: false,
+        levels: false,
         after: &[],
         // A thread meets its own stores. What comes later in time meets those before, and where an address lies decides
         // which stores are the last.
-        splits: Splits { address: None, thread: true, time: false },
+        splits: Splits { chunks: false, address: None, thread: true, time: false },
         arguments: &[Argument {
             name: "least",
             help: "conflicts of a pair from which on it counts [default: 100]",
@@ -170,6 +172,7 @@ impl Analysis for Alias {
     };
 
     type State = Conflicts;
+    type Saved = Vec<((u32, u32), Pair)>;
 
     fn new(arguments: &Arguments) -> Result<Alias, BadArgument> {
         Ok(Alias { least: arguments.get("least", "a number of conflicts")?.unwrap_or(100) })
@@ -192,6 +195,21 @@ impl Analysis for Alias {
             conflicts.pairs.entry(key).or_insert_with(Pair::new).add(&pair);
         }
         conflicts.actors.merge(later.actors);
+    }
+
+    fn save(&self, conflicts: Conflicts, carried: &mut CellPacker<'_>) -> Vec<((u32, u32), Pair)> {
+        let pairs = conflicts.pairs.into_iter();
+        pairs.map(|((load, store), pair)| ((carried.cell(load), carried.cell(store)), pair)).collect()
+    }
+
+    fn load(
+        &self,
+        saved: Vec<((u32, u32), Pair)>,
+        carried: &CellUnpacker<'_>,
+    ) -> Result<Conflicts, BadNumber> {
+        let cells = |(load, store)| Ok((carried.cell(load)?, carried.cell(store)?));
+        let pairs = saved.into_iter().map(|(pair, counts)| Ok((cells(pair)?, counts)));
+        Ok(Conflicts { pairs: pairs.collect::<Result<_, BadNumber>>()?, ..self.start() })
     }
 
     fn finish(&self, conflicts: Conflicts, view: &View<'_>) -> Findings {

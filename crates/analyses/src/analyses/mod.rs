@@ -1,5 +1,6 @@
 // Generated from the files beside it by `cargo xtask gen`. Do not edit.
 
+pub(crate) mod accesses;
 pub(crate) mod alias;
 pub(crate) mod offenders;
 pub(crate) mod reloads;
@@ -13,8 +14,9 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 9] {
+pub fn all() -> [Registered; 10] {
     [
+        Registered::of::<accesses::Accesses>(),
         Registered::of::<alias::Alias>(),
         Registered::of::<offenders::Offenders>(),
         Registered::of::<reloads::Reloads>(),

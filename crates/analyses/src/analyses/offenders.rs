@@ -64,8 +64,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::callers::callers;
 use crate::partition::density;
 use crate::{
-    Analysis, Arguments, BadArgument, Blocks, Cost, Density, Evidence, Finding, Findings, Meta,
-    PrefetchDistance, RankedLine, Reads, Splits, Subject, Suggestion, View,
+    Analysis, Arguments, BadArgument, BadNumber, Blocks, CellPacker, CellUnpacker, Cost, Density, Evidence,
+    Finding, Findings, Meta, PrefetchDistance, RankedLine, Reads, Splits, Subject, Suggestion, View,
 };
 
 /// Lines that belong together are a finding from this part of all waiting on.
@@ -92,15 +92,17 @@ impl Analysis for Offenders {
         title: "data and lines with the most cache misses",
         reads: Reads::Cells,
         inlines: true,
+        levels: true,
         after: &[],
         // Counts add up, whatever they are counted from.
-        splits: Splits { address: Some(Blocks::Bytes), thread: true, time: true },
+        splits: Splits { chunks: false, address: Some(Blocks::Bytes), thread: true, time: true },
         arguments: &[],
         tables: &[],
     };
 
     /// Counts are added before an analysis sees them.
     type State = ();
+    type Saved = ();
 
     fn new(_arguments: &Arguments) -> Result<Offenders, BadArgument> {
         Ok(Offenders)
@@ -109,6 +111,12 @@ impl Analysis for Offenders {
     fn start(&self) {}
 
     fn merge(&self, _state: &mut (), _later: ()) {}
+
+    fn save(&self, _state: (), _carried: &mut CellPacker<'_>) {}
+
+    fn load(&self, _saved: (), _carried: &CellUnpacker<'_>) -> Result<(), BadNumber> {
+        Ok(())
+    }
 
     fn finish(&self, _state: (), view: &View<'_>) -> Findings {
         let findings = view

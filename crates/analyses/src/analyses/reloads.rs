@@ -25,11 +25,12 @@ use std::collections::VecDeque;
 use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::place::{Place, What};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Actors, LOAD, LOAD_LINE, LoadAndStore, STORE, STORE_LINE};
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
-    TableMeta, Value, View,
+    Analysis, Argument, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds,
+    Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// Accesses within which a load that is repeated belongs to the same loop.
@@ -87,6 +88,15 @@ pub struct Counts {
     reloads: FxHashMap<(u32, u32), u64>,
 }
 
+/// The counts on their way to another replay.
+#[derive(Serialize, Deserialize)]
+pub struct SavedCounts {
+    /// Loads by cell.
+    loads: Vec<(u32, u64)>,
+    /// Reloads of each pair of cells.
+    reloads: Vec<(u32, u32, u64)>,
+}
+
 impl Counts {
     fn access(&mut self, address: u64, bytes: u32, cell: u32) {
         let (thread, writes) = self.actors.of(cell);
@@ -119,9 +129,10 @@ impl Analysis for Reloads {
         title: "loads of what was known, after stores to other data",
         reads: Reads::Rows,
         inlines: false,
+        levels: false,
         after: &[],
         // What was loaded and stored before decides, by the thread.
-        splits: Splits { address: None, thread: true, time: false },
+        splits: Splits { chunks: false, address: None, thread: true, time: false },
         arguments: &[
             Argument { name: "least", help: "reloads of a pair from which on it counts [default: 100]" },
             Argument {
@@ -145,6 +156,7 @@ impl Analysis for Reloads {
     };
 
     type State = Counts;
+    type Saved = SavedCounts;
 
     fn new(arguments: &Arguments) -> Result<Reloads, BadArgument> {
         Ok(Reloads {
@@ -181,6 +193,28 @@ impl Analysis for Reloads {
         }
     }
 
+    fn save(&self, counts: Counts, carried: &mut CellPacker<'_>) -> SavedCounts {
+        let loads = (0..).zip(counts.loads).filter(|(_, (_, loads))| *loads > 0);
+        let loads = loads.map(|(cell, (_, loads))| (carried.cell(cell), loads)).collect();
+        let reloads = counts.reloads.into_iter();
+        let reloads =
+            reloads.map(|((load, store), n)| (carried.cell(load), carried.cell(store), n)).collect();
+        SavedCounts { loads, reloads }
+    }
+
+    fn load(&self, saved: SavedCounts, carried: &CellUnpacker<'_>) -> Result<Counts, BadNumber> {
+        let mut counts = self.start();
+        for (cell, loads) in saved.loads {
+            let cell = carried.cell(cell)? as usize;
+            counts.loads.resize(counts.loads.len().max(cell + 1), (None, 0));
+            counts.loads[cell].1 += loads;
+        }
+        for (load, store, reloads) in saved.reloads {
+            *counts.reloads.entry((carried.cell(load)?, carried.cell(store)?)).or_default() += reloads;
+        }
+        Ok(counts)
+    }
+
     fn finish(&self, counts: Counts, view: &View<'_>) -> Findings {
         // Threads and classes of objects that do the same are one row.
         let mut loads: FxHashMap<(What, Place), u64> = FxHashMap::default();
@@ -193,7 +227,9 @@ impl Analysis for Reloads {
         }
         let mut again: FxHashMap<(What, Place), u64> = FxHashMap::default();
         sums.iter().for_each(|(names, reloads)| *again.entry(names.load).or_default() += reloads);
-        let mostly = |load: &(What, Place)| again[load] as f64 >= self.share * loads[load] as f64;
+        let mostly = |load: &(What, Place)| {
+            loads.get(load).is_some_and(|loads| again[load] as f64 >= self.share * *loads as f64)
+        };
         let mut rows: Vec<(LoadAndStore, u64)> = sums
             .into_iter()
             .filter(|(names, reloads)| *reloads >= self.least && mostly(&names.load))

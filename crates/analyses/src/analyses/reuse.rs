@@ -22,10 +22,11 @@ use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::place::what;
 use memlode_simulate::{ReuseDistance, ReuseHistogram, Space};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Analysis, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
-    View,
+    Analysis, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds, Meta,
+    Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// Bytes of caches that rows are told for: a first, a second, a last level.
@@ -61,6 +62,21 @@ pub struct Distances {
     first_lines: Vec<u64>,
 }
 
+/// Distances, and how often each was.
+type Buckets = Vec<(u64, u64)>;
+
+/// The distances on their way to another replay.
+#[derive(Serialize, Deserialize)]
+pub struct SavedDistances {
+    /// Each cell with its first touches and the buckets of its histogram.
+    by_cell: Vec<(u32, u64, Buckets)>,
+    /// Cell, lines and longest distance of each first touch.
+    first: Vec<(u32, u32, u64)>,
+    first_lines: Vec<u64>,
+    /// All lines, the most recent last.
+    by_recency: Vec<u64>,
+}
+
 /// An access to one or more lines that were not touched before.
 #[derive(Clone, Copy)]
 struct FirstTouch {
@@ -72,6 +88,13 @@ struct FirstTouch {
 }
 
 impl Distances {
+    /// The histogram of a cell that may be new.
+    fn with_cell(&mut self, cell: u32) -> &mut ReuseHistogram {
+        let cell = cell as usize;
+        self.by_cell.resize(self.by_cell.len().max(cell + 1), ReuseHistogram::default());
+        &mut self.by_cell[cell]
+    }
+
     /// Touches the lines of some bytes.
     fn touch(&mut self, cell: u32, (first, last): (u64, u64), line_bytes: u64) {
         let (mut lines, mut longest) = (0, 0);
@@ -134,9 +157,10 @@ impl Analysis for Reuse {
         title: "reuse distances, and the misses of caches of every size",
         reads: Reads::Rows,
         inlines: true,
+        levels: false,
         after: &[],
         // A distance counts what all threads touch, anywhere.
-        splits: Splits { address: None, thread: false, time: true },
+        splits: Splits { chunks: false, address: None, thread: false, time: true },
         arguments: &[],
         tables: &[
             TableMeta {
@@ -171,6 +195,7 @@ impl Analysis for Reuse {
     };
 
     type State = Distances;
+    type Saved = SavedDistances;
 
     fn new(_arguments: &Arguments) -> Result<Reuse, BadArgument> {
         Ok(Reuse)
@@ -195,6 +220,44 @@ impl Analysis for Reuse {
         state.append(later);
     }
 
+    fn save(&self, state: Distances, carried: &mut CellPacker<'_>) -> SavedDistances {
+        let by_cell = (0..).zip(&state.by_cell).filter(|(_, histogram)| histogram.accesses() > 0);
+        let by_cell = by_cell
+            .map(|(cell, histogram)| {
+                (carried.cell(cell), histogram.first_touches(), histogram.buckets().collect())
+            })
+            .collect();
+        let first = state.first.iter();
+        SavedDistances {
+            by_cell,
+            first: first.map(|touch| (carried.cell(touch.cell), touch.lines, touch.longest)).collect(),
+            first_lines: state.first_lines,
+            by_recency: state.distances.by_recency(),
+        }
+    }
+
+    fn load(&self, saved: SavedDistances, carried: &CellUnpacker<'_>) -> Result<Distances, BadNumber> {
+        let mut state = Distances { first_lines: saved.first_lines, ..Distances::default() };
+        let mut lines: u64 = 0;
+        for (cell, first_touches, buckets) in saved.by_cell {
+            let cell = carried.cell(cell)?;
+            state.with_cell(cell).merge(&ReuseHistogram::of(first_touches, buckets));
+        }
+        for (cell, count, longest) in saved.first {
+            let cell = carried.cell(cell)?;
+            state.with_cell(cell);
+            state.first.push(FirstTouch { cell, lines: count, longest });
+            lines += u64::from(count);
+        }
+        if lines != state.first_lines.len() as u64 {
+            return Err(BadNumber { what: "line", number: lines });
+        }
+        for line in saved.by_recency {
+            state.distances.touch(line);
+        }
+        Ok(state)
+    }
+
     fn finish(&self, mut state: Distances, view: &View<'_>) -> Findings {
         for touch in &state.first {
             state.by_cell[touch.cell as usize].add(None);
@@ -203,7 +266,7 @@ impl Analysis for Reuse {
         let mut by_data: FxHashMap<_, ReuseHistogram> = FxHashMap::default();
         let mut by_line: FxHashMap<_, ReuseHistogram> = FxHashMap::default();
         let mut by_object: FxHashMap<u32, ReuseHistogram> = FxHashMap::default();
-        for (cell, histogram) in state.by_cell.iter().enumerate() {
+        for (cell, histogram) in state.by_cell.iter().enumerate().filter(|(_, h)| h.accesses() > 0) {
             let cell = cell as u32;
             all.merge(histogram);
             by_data.entry(what(view.names, view.site(cell), false)).or_default().merge(histogram);

@@ -46,10 +46,11 @@ use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{Dependence, SiteId};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Analysis, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table, TableMeta, Value,
-    View,
+    Analysis, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds, Meta,
+    Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// Steps kept for each access.
@@ -66,8 +67,8 @@ const PATTERNS: [&str; 9] =
     ["once", "constant", "strided", "few strides", "nearby", "chasing", "gather", "random", "jumping"];
 
 /// One access of a thread.
-#[derive(Clone, Default)]
-struct Walk {
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Walk {
     last: u64,
     accesses: u64,
     misses: u64,
@@ -171,9 +172,10 @@ impl Analysis for Strides {
         title: "how each access walks through memory",
         reads: Reads::Rows,
         inlines: true,
+        levels: true,
         after: &[],
         // Four steps are kept of a walk, and which those are depends on all steps before.
-        splits: Splits { address: None, thread: true, time: false },
+        splits: Splits { chunks: false, address: None, thread: true, time: false },
         arguments: &[],
         tables: &[TableMeta {
             id: "strides",
@@ -193,6 +195,7 @@ impl Analysis for Strides {
     };
 
     type State = Walks;
+    type Saved = Vec<(u32, u32, Walk)>;
 
     fn new(_arguments: &Arguments) -> Result<Strides, BadArgument> {
         Ok(Strides)
@@ -224,6 +227,20 @@ impl Analysis for Strides {
         }
         let known = walks.by_cell.len().min(later.by_cell.len());
         walks.by_cell.extend(later.by_cell[known..].iter().map(|&number| numbers[number as usize]));
+    }
+
+    fn save(&self, walks: Walks, _carried: &mut CellPacker<'_>) -> Vec<(u32, u32, Walk)> {
+        let walks = walks.walks.into_iter().zip(walks.keys).filter(|(walk, _)| walk.accesses > 0);
+        walks.map(|(walk, (thread, site))| (thread.0, site.0, walk)).collect()
+    }
+
+    fn load(&self, saved: Vec<(u32, u32, Walk)>, carried: &CellUnpacker<'_>) -> Result<Walks, BadNumber> {
+        let mut walks = Walks::default();
+        for (thread, site, walk) in saved {
+            let number = walks.number((carried.thread(thread)?, carried.site(site)?));
+            walks.walks[number as usize] = walk;
+        }
+        Ok(walks)
     }
 
     fn finish(&self, walks: Walks, view: &View<'_>) -> Findings {

@@ -30,10 +30,11 @@ use std::cmp::Reverse;
 
 use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Life};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
-    TableMeta, Value, View,
+    Analysis, Argument, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds,
+    Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// See the module's page.
@@ -52,8 +53,8 @@ struct Alive {
 }
 
 /// The blocks of an allocation.
-#[derive(Clone, Default)]
-struct Sum {
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Sum {
     ended: u64,
     bytes: u64,
     /// Accesses while each of those that ended was alive, added up.
@@ -115,9 +116,10 @@ impl Analysis for Temporaries {
         title: "blocks that are allocated for a moment",
         reads: Reads::Rows,
         inlines: false,
+        levels: false,
         after: &[],
         // A block's life is what all threads do meanwhile, and one may end what another began.
-        splits: Splits { address: None, thread: false, time: false },
+        splits: Splits { chunks: false, address: None, thread: false, time: false },
         arguments: &[
             Argument {
                 name: "least",
@@ -145,6 +147,7 @@ impl Analysis for Temporaries {
     };
 
     type State = Blocks;
+    type Saved = (Vec<(u32, Sum)>, u64);
 
     fn new(arguments: &Arguments) -> Result<Temporaries, BadArgument> {
         Ok(Temporaries {
@@ -180,6 +183,19 @@ impl Analysis for Temporaries {
             sum.accesses += more.accesses;
         }
         blocks.accesses += later.accesses;
+    }
+
+    fn save(&self, blocks: Blocks, carried: &mut CellPacker<'_>) -> (Vec<(u32, Sum)>, u64) {
+        let objects = (0..).zip(blocks.objects).filter(|(_, sum)| sum.ended > 0 || sum.accesses > 0);
+        (objects.map(|(object, sum)| (carried.object(object), sum)).collect(), blocks.accesses)
+    }
+
+    fn load(&self, saved: (Vec<(u32, Sum)>, u64), carried: &CellUnpacker<'_>) -> Result<Blocks, BadNumber> {
+        let mut blocks = Blocks { accesses: saved.1, ..Blocks::default() };
+        for (object, sum) in saved.0 {
+            *blocks.of(carried.object(object)?) = sum;
+        }
+        Ok(blocks)
     }
 
     fn finish(&self, blocks: Blocks, view: &View<'_>) -> Findings {

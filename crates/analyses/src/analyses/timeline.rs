@@ -22,10 +22,11 @@ use std::str::FromStr;
 use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::place::{What, what};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
-    TableMeta, Value, View,
+    Analysis, Argument, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds,
+    Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// The length of an interval.
@@ -73,7 +74,8 @@ pub struct Intervals {
 }
 
 /// One interval.
-struct Interval {
+#[derive(Serialize, Deserialize)]
+pub struct Interval {
     number: u64,
     /// Its first access, and that one's time stamp.
     first: u64,
@@ -100,9 +102,10 @@ impl Analysis for Timeline {
         title: "accesses, misses and waiting, interval by interval",
         reads: Reads::Rows,
         inlines: false,
+        levels: true,
         after: &[],
         // Intervals of time begin with the first access of any thread.
-        splits: Splits { address: None, thread: false, time: true },
+        splits: Splits { chunks: false, address: None, thread: false, time: true },
         arguments: &[Argument {
             name: "every",
             help: "length of an interval, in accesses (500k, 10M) or in time (10ms) [default: 1M]",
@@ -124,6 +127,7 @@ impl Analysis for Timeline {
     };
 
     type State = Intervals;
+    type Saved = Vec<Interval>;
 
     fn new(arguments: &Arguments) -> Result<Timeline, BadArgument> {
         let expected = "a number of accesses, such as 500k or 10M, or a time, such as 10ms";
@@ -178,6 +182,26 @@ impl Analysis for Timeline {
                 }
             }
         }
+    }
+
+    fn save(&self, mut intervals: Intervals, carried: &mut CellPacker<'_>) -> Vec<Interval> {
+        intervals.end();
+        for (cell, _) in intervals.all.iter_mut().flat_map(|interval| &mut interval.wait) {
+            *cell = carried.cell(*cell);
+        }
+        intervals.all
+    }
+
+    fn load(&self, saved: Vec<Interval>, carried: &CellUnpacker<'_>) -> Result<Intervals, BadNumber> {
+        let mut all = Vec::new();
+        for mut interval in saved {
+            for (cell, _) in &mut interval.wait {
+                *cell = carried.cell(*cell)?;
+            }
+            interval.served = carried.by_level(interval.served)?;
+            all.push(interval);
+        }
+        Ok(Intervals { all, ..Intervals::default() })
     }
 
     fn finish(&self, mut intervals: Intervals, view: &View<'_>) -> Findings {

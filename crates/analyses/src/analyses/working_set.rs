@@ -18,15 +18,17 @@
 //! **Arguments.** `every=N`: accesses of an interval (1000000). As in `memlode replay DIR --analyse
 //! working-set:every=100000`.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_simulate::Space;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Analysis, Argument, Arguments, BadArgument, Column, Findings, Holds, Meta, Reads, Splits, Table,
-    TableMeta, Value, View,
+    Analysis, Argument, Arguments, BadArgument, BadNumber, CellPacker, CellUnpacker, Column, Findings, Holds,
+    Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
 /// Memory touched, in units of one size.
@@ -68,6 +70,17 @@ impl Touched {
         }
     }
 
+    /// Units, and the first and the last interval that touched each.
+    fn saved(self) -> Vec<(u64, u32, u32)> {
+        self.seen.into_iter().map(|(unit, (first, last))| (unit, first, last)).collect()
+    }
+
+    /// Reads what [`Touched::saved`] gave.
+    fn of(saved: Vec<(u64, u32, u32)>) -> Touched {
+        let seen = saved.into_iter().map(|(unit, first, last)| (unit, (first, last)));
+        Touched { seen: seen.collect(), ..Touched::new() }
+    }
+
     /// Adds what a later stretch touched. Tells the interval in which it took a unit for new, and whether
     /// this stretch had touched it in the same interval.
     fn append(&mut self, later: Touched, mut tell: impl FnMut(u32, bool)) {
@@ -93,6 +106,19 @@ struct Interval {
     new_lines: u64,
 }
 
+impl Sets {
+    /// Adds to an interval.
+    fn add(&mut self, number: u32, more: Interval) {
+        if more.accesses > 0 {
+            let sum = self.intervals.entry(number).or_default();
+            sum.accesses += more.accesses;
+            sum.lines += more.lines;
+            sum.pages += more.pages;
+            sum.new_lines += more.new_lines;
+        }
+    }
+}
+
 /// See the module's page.
 pub struct WorkingSet {
     every: u64,
@@ -102,10 +128,18 @@ pub struct WorkingSet {
 pub struct Sets {
     lines: Touched,
     pages: Touched,
-    /// From the first interval of the trace on.
-    intervals: Vec<Interval>,
+    /// Those of which there are accesses, by number.
+    intervals: BTreeMap<u32, Interval>,
     /// Indexed by cell: bits that addresses of its process have and those of others have not.
     spaces: Vec<Space>,
+}
+
+/// The sets on their way to another replay.
+#[derive(Serialize, Deserialize)]
+pub struct SavedSets {
+    lines: Vec<(u64, u32, u32)>,
+    pages: Vec<(u64, u32, u32)>,
+    intervals: Vec<(u32, [u64; 4])>,
 }
 
 impl Analysis for WorkingSet {
@@ -114,9 +148,10 @@ impl Analysis for WorkingSet {
         title: "bytes and pages touched, interval by interval",
         reads: Reads::Rows,
         inlines: false,
+        levels: false,
         after: &[],
         // A page is touched once in an interval, whichever threads or lines of it do.
-        splits: Splits { address: None, thread: false, time: true },
+        splits: Splits { chunks: false, address: None, thread: false, time: true },
         arguments: &[Argument { name: "every", help: "accesses of an interval [default: 1000000]" }],
         tables: &[TableMeta {
             id: "working_set",
@@ -134,6 +169,7 @@ impl Analysis for WorkingSet {
     };
 
     type State = Sets;
+    type Saved = SavedSets;
 
     fn new(arguments: &Arguments) -> Result<WorkingSet, BadArgument> {
         match arguments.get("every", "a number of accesses")?.unwrap_or(1_000_000) {
@@ -143,22 +179,25 @@ impl Analysis for WorkingSet {
     }
 
     fn start(&self) -> Sets {
-        Sets { lines: Touched::new(), pages: Touched::new(), intervals: Vec::new(), spaces: Vec::new() }
+        Sets { lines: Touched::new(), pages: Touched::new(), intervals: BTreeMap::new(), spaces: Vec::new() }
     }
 
     fn observe(&self, sets: &mut Sets, rows: &AnnotatedAccesses, view: &View<'_>) {
         let new = &view.cells.cells[sets.spaces.len()..];
         sets.spaces.extend(new.iter().map(|cell| view.space(cell.thread)));
         let (line, page) = (view.line_bytes(), view.machine.page_bytes);
+        let (mut at_hand, mut end) = (Interval::default(), 0);
+        let mut number = 0;
         for row in 0..rows.rows() {
             let first = rows.address[row];
             let last = first.saturating_add(u64::from(rows.bytes[row].max(1)) - 1);
             let space = sets.spaces[rows.cell[row] as usize];
-            let number = (rows.sequence[row] / self.every) as u32;
-            if number as usize >= sets.intervals.len() {
-                sets.intervals.resize(number as usize + 1, Interval::default());
+            if rows.sequence[row] >= end || row == 0 {
+                sets.add(number, std::mem::take(&mut at_hand));
+                number = (rows.sequence[row] / self.every) as u32;
+                end = (u64::from(number) + 1).saturating_mul(self.every);
             }
-            let interval = &mut sets.intervals[number as usize];
+            let interval = &mut at_hand;
             interval.accesses += 1;
             sets.lines.touch((first, last), line, space, number, |here, is_new| {
                 interval.lines += u64::from(here);
@@ -166,34 +205,62 @@ impl Analysis for WorkingSet {
             });
             sets.pages.touch((first, last), page, space, number, |here, _| interval.pages += u64::from(here));
         }
+        sets.add(number, at_hand);
     }
 
     fn merge(&self, sets: &mut Sets, later: Sets) {
-        let intervals = &mut sets.intervals;
-        intervals.resize(intervals.len().max(later.intervals.len()), Interval::default());
-        for (sum, more) in intervals.iter_mut().zip(&later.intervals) {
-            sum.accesses += more.accesses;
-            sum.lines += more.lines;
-            sum.pages += more.pages;
-            sum.new_lines += more.new_lines;
+        for (number, more) in later.intervals {
+            sets.add(number, more);
         }
+        let intervals = &mut sets.intervals;
         sets.lines.append(later.lines, |first, twice| {
-            intervals[first as usize].new_lines -= 1;
-            intervals[first as usize].lines -= u64::from(twice);
+            let interval = intervals.entry(first).or_default();
+            interval.new_lines = interval.new_lines.saturating_sub(1);
+            interval.lines = interval.lines.saturating_sub(u64::from(twice));
         });
-        sets.pages.append(later.pages, |first, twice| intervals[first as usize].pages -= u64::from(twice));
+        sets.pages.append(later.pages, |first, twice| {
+            let interval = intervals.entry(first).or_default();
+            interval.pages = interval.pages.saturating_sub(u64::from(twice));
+        });
         if later.spaces.len() > sets.spaces.len() {
             sets.spaces = later.spaces;
         }
     }
 
+    fn save(&self, sets: Sets, _carried: &mut CellPacker<'_>) -> SavedSets {
+        let intervals = sets.intervals.into_iter();
+        SavedSets {
+            lines: sets.lines.saved(),
+            pages: sets.pages.saved(),
+            intervals: intervals
+                .map(|(number, Interval { accesses, lines, pages, new_lines })| {
+                    (number, [accesses, lines, pages, new_lines])
+                })
+                .collect(),
+        }
+    }
+
+    fn load(&self, saved: SavedSets, _carried: &CellUnpacker<'_>) -> Result<Sets, BadNumber> {
+        let intervals = saved.intervals.into_iter();
+        Ok(Sets {
+            lines: Touched::of(saved.lines),
+            pages: Touched::of(saved.pages),
+            intervals: intervals
+                .map(|(number, [accesses, lines, pages, new_lines])| {
+                    (number, Interval { accesses, lines, pages, new_lines })
+                })
+                .collect(),
+            spaces: Vec::new(),
+        })
+    }
+
     fn finish(&self, sets: Sets, view: &View<'_>) -> Findings {
         let (line, page) = (view.line_bytes(), view.machine.page_bytes);
         let mut so_far = 0;
-        let row = |(number, interval): (usize, &Interval)| {
+        let row = |(&number, interval): (&u32, &Interval)| {
             so_far += interval.new_lines;
             vec![
-                Value::Count(number as u64 * self.every),
+                Value::Count(u64::from(number) * self.every),
                 Value::Count(interval.accesses),
                 Value::Bytes(interval.lines * line),
                 Value::Bytes(interval.pages * page),
@@ -201,7 +268,7 @@ impl Analysis for WorkingSet {
                 Value::Bytes(so_far * line),
             ]
         };
-        let rows = sets.intervals.iter().enumerate().map(row).collect();
+        let rows = sets.intervals.iter().map(row).collect();
         Findings { findings: Vec::new(), tables: vec![Table::plain(&WorkingSet::META.tables[0], rows)] }
     }
 }

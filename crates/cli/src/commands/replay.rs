@@ -142,6 +142,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         levels: args.level,
         misses_only: args.misses_only,
         limit: args.limit,
+        ..ExportRequest::default()
     };
     let (annotations, encoder) = start(&trace, &machine, &request)?;
     if is_stdout(&args.to) {

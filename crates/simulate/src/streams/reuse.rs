@@ -183,17 +183,31 @@ pub struct ReuseHistogram {
 }
 
 impl ReuseHistogram {
+    /// The histogram of so many first touches, and of `(distance, count)`s, as [`ReuseHistogram::buckets`] gives them.
+    pub fn of(first_touches: u64, counts: impl IntoIterator<Item = (u64, u64)>) -> ReuseHistogram {
+        let mut histogram = ReuseHistogram { first_touches, buckets: Vec::new() };
+        for (distance, count) in counts {
+            histogram.add_times(Some(distance), count);
+        }
+        histogram
+    }
+
     /// Adds one access with the distance that [`ReuseDistance::touch`] gave.
     #[inline]
     pub fn add(&mut self, distance: Option<u64>) {
+        self.add_times(distance, 1);
+    }
+
+    #[inline]
+    fn add_times(&mut self, distance: Option<u64>, times: u64) {
         match distance {
-            None => self.first_touches += 1,
+            None => self.first_touches += times,
             Some(distance) => {
                 let bucket = bucket(distance);
                 if bucket >= self.buckets.len() {
                     self.buckets.resize(bucket + 1, 0);
                 }
-                self.buckets[bucket] += 1;
+                self.buckets[bucket] += times;
             }
         }
     }

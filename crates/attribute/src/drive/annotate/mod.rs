@@ -8,11 +8,12 @@
 //! objects of one class, a *cell*; a row holds the number of its cell, and a cell is described once. So a name costs nothing
 //! per row, and whoever needs names looks each up once.
 
+mod no_caches;
 mod recorder;
 #[cfg(test)]
 mod tests;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -25,6 +26,7 @@ use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::{FunctionId, LocationId, SiteId, TypeId};
 
 use crate::count::profiler::Profiler;
+use crate::drive::annotate::no_caches::NoCaches;
 use crate::drive::annotate::recorder::{Answers, Recorder};
 use crate::drive::simulation::{Known, Simulation};
 use crate::drive::simulators::{ImpossibleMachine, caches, detailed};
@@ -52,12 +54,24 @@ pub struct Options {
     pub limit: u64,
     /// Blocks of memory that begin and end, too. A batch may then have these alone, and no rows.
     pub blocks: bool,
+    /// Simulate no caches: the first level serves every access. Not with [`Options::causes`].
+    pub without_caches: bool,
+    /// Those with these numbers only ([`AnnotatedAccesses::sequence`]), and the blocks between them. What comes behind is not replayed.
+    pub stretch: Range<u64>,
 }
 
 impl Default for Options {
     /// All accesses, with the level that answered, and no blocks.
     fn default() -> Options {
-        Options { causes: None, thread: None, levels: u32::MAX, limit: u64::MAX, blocks: false }
+        Options {
+            causes: None,
+            thread: None,
+            levels: u32::MAX,
+            limit: u64::MAX,
+            blocks: false,
+            without_caches: false,
+            stretch: 0..u64::MAX,
+        }
     }
 }
 
@@ -157,7 +171,7 @@ impl AnnotatedAccesses {
 }
 
 /// The accesses of one thread, at one site, to objects of one class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventCell {
     /// The thread.
     pub thread: ThreadId,
@@ -168,9 +182,10 @@ pub struct EventCell {
 }
 
 /// A class of objects.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventObject {
-    /// The home of its objects. The path of a heap object is spelled out in `path`.
+    /// The home of its objects. The path of a heap object is spelled out in `path`; in here it is the root, as each replay
+    /// numbers paths anew.
     pub home: Home,
     /// Functions on the stack at the allocation, the innermost first, and where the next one called each.
     pub path: Vec<(FunctionId, Option<LocationId>)>,
@@ -223,6 +238,10 @@ impl Simulation<'_> {
     pub fn rows(self, options: Options) -> Result<Annotations, ImpossibleMachine> {
         let Simulation { source, machine, threads: workers, .. } = self;
         match &options.causes {
+            None if options.without_caches => {
+                let none = NoCaches::of(&caches(machine, machine.cores)?);
+                Ok(start(source.clone(), none, None, options, workers))
+            }
             None => Ok(start(source.clone(), caches(machine, machine.cores)?, None, options, workers)),
             Some(setup) => {
                 let threads = self.most_threads();

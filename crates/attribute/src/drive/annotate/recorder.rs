@@ -1,5 +1,7 @@
 //! Stands between a profiler and its caches, and writes down what they answer.
 
+use std::ops::Range;
+
 use crossbeam_channel::{Receiver, Sender};
 use memlode_simulate::{
     Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Space, Tag,
@@ -12,7 +14,7 @@ use crate::drive::annotate::{
     AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Life, Options, ROWS, Sent, Why,
 };
 use crate::objects::classes::{ClassId, Classes, Home};
-use crate::objects::paths::Paths;
+use crate::objects::paths::{PathId, Paths};
 
 /// Caches that say of a single access all they know.
 pub(super) trait Answers: Engine {
@@ -71,6 +73,8 @@ pub(super) struct Recorder<S> {
     sequence: u64,
     /// Rows still wanted.
     left: u64,
+    /// The numbers of those that are wanted.
+    stretch: Range<u64>,
 }
 
 impl<S: Answers> Recorder<S> {
@@ -98,6 +102,7 @@ impl<S: Answers> Recorder<S> {
             time: 0,
             sequence: 0,
             left: options.limit,
+            stretch: options.stretch.clone(),
         }
     }
 
@@ -116,7 +121,7 @@ impl<S: Answers> Recorder<S> {
 
     /// Returns whether nobody wants more.
     pub fn is_done(&self) -> bool {
-        self.left == 0
+        self.left == 0 || self.sequence >= self.stretch.end
     }
 
     /// Hands over what there is.
@@ -139,7 +144,7 @@ impl<S: Answers> Recorder<S> {
     fn write_down(&mut self, access: MemRef, level: u8, why: Option<Why>) {
         let sequence = self.sequence;
         self.sequence += 1;
-        if self.is_on && self.wanted >> level & 1 != 0 {
+        if self.is_on && self.wanted >> level & 1 != 0 && self.stretch.contains(&sequence) {
             let rows = &mut self.events;
             rows.sequence.push(sequence);
             rows.stamp.push(self.time);
@@ -161,13 +166,21 @@ impl<S: Answers> Recorder<S> {
         let news = &mut self.news;
         *self.objects.entry(class).or_insert_with(|| {
             let (home, element) = classes.home(class);
-            let path = match home {
-                Home::Heap { path, .. } => paths.steps(*path).collect(),
-                _ => Vec::new(),
+            let (home, path) = match *home {
+                Home::Heap { site, path, dormant } => {
+                    let home = Home::Heap { site, path: PathId::ROOT, dormant };
+                    (home, paths.steps(path).collect())
+                }
+                _ => (home.clone(), Vec::new()),
             };
-            news.objects.push(EventObject { home: home.clone(), path, element });
+            news.objects.push(EventObject { home, path, element });
             next
         })
+    }
+
+    /// Returns whether blocks that begin and end now are wanted: in front of a row of the stretch.
+    fn wants_blocks(&self) -> bool {
+        self.takes_blocks && self.left > 0 && self.stretch.contains(&self.sequence)
     }
 
     fn block(&mut self, address: u64, life: Life) {
@@ -232,14 +245,14 @@ impl<S: Answers> Engine for Recorder<S> {
     }
 
     fn begun(&mut self, block: NewBlock<'_>) {
-        if self.takes_blocks && self.left > 0 {
+        if self.wants_blocks() {
             let object = self.object(block.class, block.classes, block.paths);
             self.block(block.address, Life::Begins { bytes: block.bytes, object });
         }
     }
 
     fn ended(&mut self, address: u64) {
-        if self.takes_blocks && self.left > 0 {
+        if self.wants_blocks() {
             self.block(address, Life::Ends);
         }
     }

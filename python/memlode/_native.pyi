@@ -69,3 +69,24 @@ class RecordBatch:
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+@final
+class Task:
+    """One part of a trace, and the analyses that look at it. It is small, and can be pickled."""
+
+    cut: Literal["chunks", "stretches", "lines", "threads", "whole"]
+    part: int
+    parts: int
+    analyses: list[str]
+
+    def run(self) -> bytes:
+        """Looks at the part, and returns what was found, for `finish`."""
+
+    def annotate(self, *, misses_only: bool = False) -> Annotated:
+        """The accesses of the part. Those of a part of chunks have no level, object and number."""
+
+def plan(path: str | PathLike[str], analyses: Sequence[str], parts: int, machine: str = "host") -> list[Task]:
+    """Cuts a trace into parts for some analyses of every access. What cannot be cut is one task."""
+
+def plan_rows(path: str | PathLike[str], cut: str, parts: int, machine: str = "host") -> list[Task]:
+    """Cuts a trace into parts for who looks at its accesses by themselves."""

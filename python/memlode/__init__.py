@@ -1,0 +1,35 @@
+"""Every memory access of a recorded program, with its names and the cache level that answered; analyses in parts."""
+
+import memlode._native as _native
+import memlode.parts as _parts
+
+__version__ = _native.__version__
+
+Error = _native.Error
+Trace = _native.Trace
+Annotated = _native.Annotated
+RecordBatch = _native.RecordBatch
+open = _native.open
+machines = _native.machines
+
+Task = _native.Task
+Tables = _parts.Tables
+Table = _parts.Table
+plan = _parts.plan
+run = _parts.run
+finish = _parts.finish
+
+__all__ = [
+    "Annotated",
+    "Error",
+    "RecordBatch",
+    "Table",
+    "Tables",
+    "Task",
+    "Trace",
+    "finish",
+    "machines",
+    "open",
+    "plan",
+    "run",
+]

@@ -1,0 +1,154 @@
+//! A trace in parts: plans, tasks that can be pickled, and what they found, put together.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use memlode_analyses::parts::{self, Cut, Finished};
+use memlode_analyses::{BadArgument, BadPart};
+use memlode_export::{ExportRequest, request};
+
+use memlode_report::{Note, build, render};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::{Annotated, Running, error};
+
+/// Columns that depend on what came before a chunk.
+const UNKNOWN_IN_CHUNKS: [&str; 5] = ["sequence", "level", "cycles", "object_kind", "object"];
+
+/// One part of a trace, and the analyses that look at it. It is small, and can be pickled and run anywhere where the trace is.
+#[pyclass(frozen, module = "memlode")]
+pub struct Task {
+    task: parts::Task,
+}
+
+#[pymethods]
+impl Task {
+    /// Looks at the part, and returns what was found, for `finish`.
+    fn run<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let found = py.detach(|| self.task.run()).map_err(error)?;
+        Ok(PyBytes::new(py, &found))
+    }
+
+    /// The accesses of the part, as `Trace.annotate`. Those of a part of chunks have no level, object and number.
+    #[pyo3(signature = (*, misses_only = false))]
+    fn annotate(&self, py: Python<'_>, misses_only: bool) -> PyResult<Annotated> {
+        let without_caches = self.task.cut == Cut::Chunks;
+        if without_caches && misses_only {
+            return Err(error("misses are known by what came before: cut the trace into stretches"));
+        }
+        py.detach(|| {
+            let prepared = self.task.prepare().map_err(error)?;
+            let stretch = Some(prepared.stretch);
+            let request = ExportRequest { misses_only, stretch, without_caches, ..ExportRequest::default() };
+            let trace = prepared.trace;
+            let started = request::start(&trace, &prepared.machine, &request).map_err(error)?;
+            let (annotations, encoder) = started;
+            let mut fields = encoder.schema();
+            let is_known = |name: &str| !(without_caches && UNKNOWN_IN_CHUNKS.contains(&name));
+            let part = Some(fields.iter().map(|field| is_known(&field.name)).collect());
+            fields.retain(|field| is_known(&field.name));
+            let running = Mutex::new(Some(Running { trace, annotations, encoder, part }));
+            Ok(Annotated { fields: Arc::new(fields), running })
+        })
+    }
+
+    /// The way in which the trace is cut: chunks, stretches, lines, threads, or whole.
+    #[getter]
+    fn cut(&self) -> &'static str {
+        self.task.cut.word()
+    }
+
+    /// Which part this is, from 0.
+    #[getter]
+    fn part(&self) -> u32 {
+        self.task.part
+    }
+
+    /// Number of parts.
+    #[getter]
+    fn parts(&self) -> u32 {
+        self.task.parts
+    }
+
+    /// The analyses that look at it, with their arguments.
+    #[getter]
+    fn analyses(&self) -> Vec<&str> {
+        self.task.questions.iter().map(|(_, question)| question.as_str()).collect()
+    }
+
+    /// Reads what a pickle holds.
+    #[classmethod]
+    fn _read(_class: &Bound<'_, PyType>, text: &str) -> PyResult<Task> {
+        let task = serde_json::from_str(text).map_err(|why| PyValueError::new_err(why.to_string()))?;
+        Ok(Task { task })
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let text = serde_json::to_string(&this.get().task);
+        let text = text.map_err(|why| PyValueError::new_err(why.to_string()))?;
+        Ok((this.get_type().getattr("_read")?, (text,)))
+    }
+
+    fn __repr__(&self) -> String {
+        let parts::Task { cut, part, parts, .. } = self.task;
+        let analyses = self.analyses().join(", ");
+        format!("<memlode.Task {part} of {parts} by {}: {analyses}>", cut.word())
+    }
+}
+
+fn tasks(planned: Result<Vec<parts::Task>, BadArgument>) -> PyResult<Vec<Task>> {
+    let planned = planned.map_err(|BadArgument(why)| error(why))?;
+    Ok(planned.into_iter().map(|task| Task { task }).collect())
+}
+
+/// Cuts a trace into `parts` for some analyses of every access, each by its name and arguments as in
+/// `memlode replay --analyse`. What cannot be cut is one task.
+#[pyfunction]
+#[pyo3(signature = (path, analyses, parts, machine = "host"))]
+pub fn plan(
+    py: Python<'_>,
+    path: PathBuf,
+    analyses: Vec<String>,
+    parts: u32,
+    machine: &str,
+) -> PyResult<Vec<Task>> {
+    py.detach(|| {
+        memlode_machine::Machine::find(machine).map_err(error)?;
+        let trace = memlode_trace::Trace::open(&path).map_err(error)?;
+        tasks(parts::plan(&trace, machine, &analyses, parts))
+    })
+}
+
+/// Cuts a trace into `parts` for who looks at its accesses by themselves: into `chunks`, which know neither levels nor objects nor
+/// order; into `stretches` of replay order; or not at all (`whole`).
+#[pyfunction]
+#[pyo3(signature = (path, cut, parts, machine = "host"))]
+pub fn plan_rows(py: Python<'_>, path: PathBuf, cut: &str, parts: u32, machine: &str) -> PyResult<Vec<Task>> {
+    let cuts = [Cut::Chunks, Cut::Stretches, Cut::Whole];
+    let Some(cut) = cuts.into_iter().find(|known| known.word() == cut) else {
+        let words = cuts.map(Cut::word).join(", ");
+        return Err(PyValueError::new_err(format!("a trace can be cut into {words}, not `{cut}`")));
+    };
+    py.detach(|| {
+        memlode_machine::Machine::find(machine).map_err(error)?;
+        let trace = memlode_trace::Trace::open(&path).map_err(error)?;
+        tasks(parts::plan_rows(&trace, machine, cut, parts))
+    })
+}
+
+/// Puts together what all tasks of a plan found; as JSON, that of `memlode replay --analyse --json`.
+#[pyfunction]
+#[pyo3(signature = (results, path = None))]
+pub fn _finish(py: Python<'_>, results: Vec<Vec<u8>>, path: Option<PathBuf>) -> PyResult<String> {
+    py.detach(|| {
+        let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
+        let finished = parts::finish(&results, path).map_err(|bad: BadPart| error(bad))?;
+        let Finished { trace, machine, found, damaged } = finished;
+        let tables: Vec<_> = found.into_iter().flat_map(|found| found.tables).collect();
+        let mut analysis = build::analysis(&trace, &machine, &tables, &Default::default());
+        analysis.notes.extend(damaged.into_iter().map(|part| Note::LeftOut { part }));
+        render::json::analysis(&analysis).map_err(error)
+    })
+}
