@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{installation, stderr, stdout};
+use crate::{installation, memlode, stderr, stdout};
 
 const PROGRAM: &str = r#"
 #include <memlode.h>
@@ -89,4 +89,43 @@ fn a_package_is_made_below_another_root() {
         assert!(folder.path().join("root/usr").join(file).exists(), "{file}");
     }
     assert!(!stdout(&output).contains("PATH"), "{}", stdout(&output));
+    let share = folder.path().join("root/usr/share");
+    for file in ["zsh/site-functions/_memlode", "fish/vendor_completions.d/memlode.fish"] {
+        assert!(fs::metadata(share.join(file)).is_ok_and(|file| file.len() > 1000), "{file}");
+    }
+    // Each command that help names has a page.
+    let help = memlode().arg("--help").output().expect("memlode runs");
+    let help = stdout(&help);
+    let commands =
+        help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a list");
+    let commands = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let commands = commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    for name in commands {
+        let page = fs::read_to_string(share.join(format!("man/man1/memlode-{name}.1"))).unwrap_or_default();
+        assert!(page.contains(&format!(".TH memlode-{name} 1")), "{name}: {page}");
+    }
+}
+
+/// Bash itself completes: commands, options of one, and values.
+#[test]
+fn bash_completes_commands_options_and_values() {
+    let folder = TempDir::new().expect("a temporary folder");
+    install("/usr", folder.path(), folder.path());
+    let script = folder.path().join("usr/share/bash-completion/completions/memlode");
+    let complete = |words: &[&str]| {
+        let before = words[words.len() - 2];
+        let ask = format!(
+            "source '{}'; COMP_WORDS=({}); COMP_CWORD={}; _memlode memlode '{}' '{before}'; printf '%s ' \"${{COMPREPLY[@]}}\"",
+            script.display(),
+            words.join(" "),
+            words.len() - 1,
+            words[words.len() - 1],
+        );
+        let output = Command::new("bash").args(["--norc", "-c", &ask]).output().expect("bash runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert_eq!(complete(&["memlode", "repo"]), "report ");
+    assert_eq!(complete(&["memlode", "report", "--aga"]), "--again ");
+    assert_eq!(complete(&["memlode", "report", "--by", "fi"]), "field ");
 }

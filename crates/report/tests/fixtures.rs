@@ -9,9 +9,9 @@ use memlode_analyses::{Arguments, Column, Holds, Reads, Registered, Run, View, a
 use memlode_attribute::annotate::Options;
 use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
-use memlode_report::build;
 use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
+use memlode_report::{CommandAnswer, CommandFindings, build};
 use memlode_trace::Trace;
 use serde_json::{Map, Value, json};
 
@@ -36,9 +36,11 @@ fn found(known: &Registered, style: Style) -> (String, String) {
             Simulation::of(&source, &machine).count(|_| ControlFlow::Continue(())).expect("a profile");
         let report = build::report(&trace, &machine, &profile, &replayed, None);
         assert!(report.findings.iter().any(|finding| finding.analysis == known.meta.id));
+        let report = kept(CommandFindings::Report(Box::new(report)));
+        let CommandFindings::Report(found) = &report.found else { panic!("a report stays one") };
         return (
-            json::report(&report).expect("JSON"),
-            terminal::report(&report, &[By::Line, By::Data, By::Object], style),
+            json::answer(&report).expect("JSON"),
+            terminal::report(found, &[By::Line, By::Data, By::Object], style),
         );
     }
     let arguments = ARGUMENTS.iter().find(|(id, _)| *id == known.meta.id).map_or("", |(_, given)| given);
@@ -57,7 +59,18 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     batches.iter().for_each(|events| run.observe(events, &view));
     let tables: Vec<_> = run.finish(&view).into_iter().flat_map(|found| found.tables).collect();
     let analysis = build::analysis(&trace, &machine, &tables, &annotations.finish());
-    (json::analysis(&analysis).expect("JSON"), terminal::analysis(&analysis, style).0)
+    let analysis = kept(CommandFindings::Analysis(analysis));
+    let CommandFindings::Analysis(found) = &analysis.found else { panic!("tables stay tables") };
+    (json::answer(&analysis).expect("JSON"), terminal::analysis(found, style).0)
+}
+
+/// An answer as it is read again after it was kept.
+fn kept(findings: CommandFindings) -> CommandAnswer {
+    let text = serde_json::to_string(&CommandAnswer::from(findings)).expect("JSON");
+    let read: CommandAnswer = serde_json::from_str(&text).expect("what was written is read");
+    assert!(read.is_sound());
+    assert_eq!(serde_json::to_string(&read).expect("JSON"), text);
+    read
 }
 
 /// Compares with a file, or writes it.
