@@ -73,6 +73,9 @@ real: build-checks ## Lua, SQLite, zstd, a C++ and two Rust programs: built by t
 gallery: build-checks ## The gallery's programs: predicted misses of each cure and those of the cured program (target/bench/gallery.json)
 	$(PYTHON) -B tests/gallery.py --rounds 5 --out target/bench/gallery.json
 
+gallery-html: build ## The page of each gallery program: target/gallery/NAME.html
+	@gallery/pages.sh
+
 fuzz: build-checks ## Random programs against their own account, strangers' bytes against the readers (SECONDS_EACH=60, FROM=seed)
 	$(PYTHON) -B tests/fuzz/fuzz.py --seconds $(SECONDS_EACH) $(if $(FROM),--start $(FROM))
 	tests/fuzz/reader.sh $(SECONDS_EACH)
@@ -153,4 +156,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python test quick gallery bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
+.PHONY: help demo setup setup-checks build build-checks install python test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli

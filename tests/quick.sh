@@ -50,7 +50,7 @@ for file in "${changed[@]}"; do
     name=${file##*/}
     corpus+=("${name%.c}")
     ;;
-  tests/{sharing,languages,layouts,safety}/*)
+  tests/{sharing,languages,layouts,safety,html}/*)
     name=${file#tests/}
     suites+=("${name%%/*}")
     ;;

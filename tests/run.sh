@@ -38,6 +38,8 @@ suite_python() {
 
 # Codes of events against libpfm4's.
 suite_events() { python3 tests/events.py; }
+# In the same virtual environment, whose Python drives the browser.
+suite_html() { setup/python.sh && target/python/bin/python tests/html/html.py; }
 
 suite_newcomer() { tests/newcomer.sh; }
 
@@ -67,7 +69,7 @@ suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/qu
 
 # Suites one after the other, and both lanes beside each other: most suites wait for one core. Those that build the same
 # programs are in one lane.
-lanes=("rust c events lit22 lit19 newcomer python safety" "gallery corpus sharing languages layouts fuzz real oracle bench")
+lanes=("rust c events lit22 lit19 newcomer python html safety" "gallery corpus sharing languages layouts fuzz real oracle bench")
 
 # One suite. Says how it went, also in the file of results.
 run_suite() {

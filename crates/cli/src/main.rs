@@ -22,6 +22,7 @@ mod itself;
 mod kept;
 mod live;
 mod next;
+mod page;
 mod patch;
 mod place;
 mod show;

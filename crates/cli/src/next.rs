@@ -42,6 +42,11 @@ impl NextCommands {
         text
     }
 
+    /// An argument, as a shell reads it.
+    pub fn quoted(text: &str) -> String {
+        word(&text.into())
+    }
+
     /// The last line of a report: the reasons of the misses, what a change would buy, and how it went over time.
     pub fn line(&self) -> String {
         format!("why: {} · what if: {} · when: {}", self.of("sim"), self.of("advise"), self.of("timeline"))

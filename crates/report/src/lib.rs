@@ -16,7 +16,10 @@ pub use build::compiled::Compiled;
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Advice, CommandAnswer, CommandFindings, Confidence, Data, Located, MarkedMember, MemoryUse, Narrowed,
-    Note, Numbers, Report, SourceText, StructureChart, TimeReport, Tried, WhatIf,
+    Access as NamedAccess, Advice, Analysis as NamedAnalysis, CommandAnswer, CommandFindings,
+    Comparison as NamedComparison, Confidence, Data, Finding as NamedFinding, Located, MarkedMember,
+    MemoryUse, Narrowed, Note, Numbers, Position, RecordLayout as NamedRecord, RecordPart, Report, Row,
+    SharedData, SharedLine as NamedSharedLine, Side, SourceLine as ShownLine, SourceText, StructureChart,
+    Table as NamedTable, Thread as NamedThread, TimeReport, TimedRow, Tried, Value as NamedValue, WhatIf,
 };
 pub use render::text;

@@ -15,6 +15,7 @@ mod diff;
 mod doctor;
 pub mod dump;
 mod guide;
+mod html;
 #[cfg(feature = "measure")]
 mod machine;
 pub mod place_blocks;
@@ -118,6 +119,7 @@ enum Command {
     Run(run::Args),
     Record(run::RecordArgs),
     Report(report::Args),
+    Html(html::Args),
     Sim(sim::Args),
     Replay(replay::Args),
     Timeline(timeline::Args),
@@ -173,6 +175,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),
         Command::Report(args) => report::run(args, given),
+        Command::Html(args) => html::run(args),
         Command::Sim(args) => sim::run(args, given),
         Command::Replay(args) => replay::run(args, given),
         Command::Timeline(args) => timeline::run(args, given),

@@ -31,9 +31,10 @@ use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate
 use crate::control::{ControlArgs, PART, Server};
 use crate::destination::{self, InMemory, Place, To};
 use crate::interrupt::{self, Signals};
-use crate::kept::{keep, question};
+use crate::kept::{KeepArgs, keep, question};
 use crate::live::Beside;
 use crate::next::{ContextArgs, NextCommands};
+use crate::page::{self, ExtraArgs, Subject};
 use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
@@ -105,6 +106,9 @@ pub struct Options {
     /// Write the report to a file, or - for standard output; the program's own then goes to standard error
     #[arg(long, value_name = "FILE")]
     report_to: Option<PathBuf>,
+    /// Besides, draw the report as a page for a browser, one file that loads nothing, as `memlode html` does
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "no_report", "sim", "analyse", "timeline", "discard"])]
+    html: Option<PathBuf>,
 }
 
 impl Options {
@@ -247,8 +251,16 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
             let question = question::<report::Args>("report", None, &[&analysed.machine]);
             keep(question, &analysed.trace, &analysed.answer());
         }
+        let budget = started.elapsed().max(SHORTEST_GLANCE);
+        if let Some(file) = &options.html {
+            let subject =
+                Subject { trace: &analysed.trace, machine: &analysed.machine, keep: KeepArgs::default() };
+            let unnamed = NextCommands::new(Path::new("DIR"), &options.machine.machine);
+            let next = next.as_ref().unwrap_or(&unnamed);
+            page::write(&subject, analysed.answer(), &ExtraArgs::usual(), next, file)?;
+        }
         if let Some(next) = next.filter(|_| !options.json && options.report_to.is_none()) {
-            advice(analysed, &next, started.elapsed().max(SHORTEST_GLANCE));
+            advice(analysed, &next, budget);
         }
         Ok(())
     })

@@ -66,6 +66,29 @@ impl Sources {
         }
     }
 
+    /// The lines of a file from `first` to `last`, as far as it has them.
+    pub fn between(&mut self, name: &str, first: u32, last: u32) -> SourceText {
+        let file = self
+            .files
+            .entry(name.to_string())
+            .or_insert_with(|| self.compiled.read(Path::new(name)).map(SourceFile::of));
+        let missing = |why: String| SourceText::Missing { file: name.to_string(), why };
+        match file {
+            Err(why) => missing(why.clone()),
+            Ok(file) if first > file.lines() => {
+                missing(format!("it has {} lines, and no line {first}", file.lines()))
+            }
+            Ok(file) => {
+                let line = |number| SourceLine {
+                    line: number,
+                    text: file.line(number).to_string(),
+                    is_subject: false,
+                };
+                SourceText::Lines { lines: (first.max(1)..=last.min(file.lines())).map(line).collect() }
+            }
+        }
+    }
+
     /// The text of a position's line, or of the line of the program that it was inlined into. `None` if it has no line.
     pub fn around(&mut self, position: &Position) -> Option<SourceText> {
         let shown = position.inlined_into.as_deref().unwrap_or(position);

@@ -29,7 +29,11 @@ pub fn answer(answer: &CommandAnswer) -> serde_json::Result<String> {
 
 /// `memlode report --json`.
 pub fn report(report: &Report) -> serde_json::Result<String> {
-    pretty(&ReportDocument {
+    pretty(&report_document(report))
+}
+
+fn report_document(report: &Report) -> ReportDocument<'_> {
+    ReportDocument {
         format: "memlode report",
         version: VERSION,
         trace: Trace::of(&report.trace),
@@ -45,7 +49,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
         functions: &report.functions,
         threads: &report.threads,
         sharing: &report.sharing,
-    })
+    }
 }
 
 /// `memlode sim --json`.
@@ -74,7 +78,11 @@ pub fn simulation(simulation: &Simulation) -> serde_json::Result<String> {
 
 /// `memlode sim --time --json`.
 pub fn timing(timing: &TimeReport) -> serde_json::Result<String> {
-    pretty(&TimingDocument {
+    pretty(&timing_document(timing))
+}
+
+fn timing_document(timing: &TimeReport) -> TimingDocument<'_> {
+    TimingDocument {
         format: "memlode sim --time",
         version: VERSION,
         trace: Trace::of(&timing.trace),
@@ -88,19 +96,23 @@ pub fn timing(timing: &TimeReport) -> serde_json::Result<String> {
         objects: &timing.objects,
         functions: &timing.functions,
         threads: &timing.threads,
-    })
+    }
 }
 
 /// `memlode replay --analyse … --json`, `memlode timeline --json`.
 pub fn analysis(analysis: &Analysis) -> serde_json::Result<String> {
-    pretty(&AnalysisDocument {
+    pretty(&analysis_document(analysis))
+}
+
+fn analysis_document(analysis: &Analysis) -> AnalysisDocument<'_> {
+    AnalysisDocument {
         format: "memlode analysis",
         version: VERSION,
         trace: &analysis.trace,
         machine: &analysis.machine,
         notes: notes(&analysis.notes),
         tables: analysis.tables.iter().map(table).collect(),
-    })
+    }
 }
 
 /// `memlode diff --json`.
@@ -116,6 +128,21 @@ pub fn what_if(found: &WhatIf) -> serde_json::Result<String> {
 /// `memlode advise --json`.
 pub fn advice(found: &Advice) -> serde_json::Result<String> {
     pretty(&ComparisonDocument { format: "memlode advise", version: VERSION, found })
+}
+
+/// The document of `memlode report --json` without spaces, for a page that holds it.
+pub fn embedded_report(found: &Report) -> serde_json::Result<String> {
+    serde_json::to_string(&report_document(found))
+}
+
+/// The document of `memlode sim --time --json` in that form.
+pub fn embedded_timing(found: &TimeReport) -> serde_json::Result<String> {
+    serde_json::to_string(&timing_document(found))
+}
+
+/// The document of `memlode replay --analyse … --json` in that form.
+pub fn embedded_analysis(found: &Analysis) -> serde_json::Result<String> {
+    serde_json::to_string(&analysis_document(found))
 }
 
 fn pretty(document: &impl Serialize) -> serde_json::Result<String> {

@@ -1,6 +1,7 @@
 //! Words for a report: one module for each output.
 
 pub mod json;
+pub mod page;
 mod sentences;
 pub mod svg;
 pub mod terminal;

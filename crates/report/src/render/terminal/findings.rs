@@ -130,7 +130,7 @@ fn headline(out: &mut String, (number, finding): (usize, &Finding), run_cycles: 
 }
 
 /// A sentence for each fact.
-fn facts(report: &Report, finding: &Finding) -> Vec<String> {
+pub fn facts(report: &Report, finding: &Finding) -> Vec<String> {
     let numbers = &finding.numbers;
     let errors = numbers.standard_errors.as_ref();
     let ratios = errors.and_then(|errors| errors.miss_ratios.as_ref());
@@ -336,7 +336,8 @@ fn of_a_line(density: &Density) -> Option<String> {
     })
 }
 
-fn advice(edit: &Edit, finding: &Finding) -> String {
+/// Says which change of layout the evidence carries.
+pub fn advice(edit: &Edit, finding: &Finding) -> String {
     let Edit::Split { ty, members } = edit;
     let used = finding.evidence.iter().find_map(|evidence| match evidence {
         Evidence::Density(density) => Some(density),

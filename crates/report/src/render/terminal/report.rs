@@ -50,7 +50,7 @@ pub fn header(report: &Report, style: Style) -> String {
 }
 
 /// Which part of the cycles waits for data, where instructions are known.
-fn wait(wait: &Wait) -> Option<String> {
+pub fn wait(wait: &Wait) -> Option<String> {
     let all = wait.cycles + wait.instruction_cycles;
     let first = wait.first_touch_cycles / all;
     let first = match first >= 0.005 {

@@ -45,18 +45,7 @@ pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Sty
         format!("{number:2}. {}  {}\n", style.culprit(&label.fit(style.width / 3)), style.heading(&share));
     let place = place_label(&access.position, 0).fit(style.width.saturating_sub(INDENT));
     let _ = writeln!(out, "    {}", style.heading(&place));
-    let falsely = object.false_ms / object.ms.max(f64::MIN_POSITIVE);
-    let kinds = match falsely {
-        share if share >= 0.995 => "false sharing: other bytes of the line were written".to_string(),
-        share if share < 0.005 => "true sharing: bytes that another thread wrote are needed".to_string(),
-        share => format!("{} false sharing (other bytes were written), the rest true", percent_of(share)),
-    };
-    let fact = format!(
-        "about {} of all threads together, {} transfers; {kinds}",
-        milliseconds(object.ms),
-        count(object.transfers)
-    );
-    out += &style.indented(INDENT, &fact);
+    out += &style.indented(INDENT, &fact(object));
     let shown = pairs.len().min(PAIRS);
     for (pair, by) in &pairs[..shown] {
         let _ = writeln!(out, "    {:<9} waits    {}", milliseconds(pair.ms), side(&pair.missed, style));
@@ -73,16 +62,34 @@ pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Sty
     };
     out += &style.indented(INDENT, &format!("in {home}"));
     if let Some(edit) = object.edits.first() {
-        // What is shared truly goes only where each thread has a copy.
-        let saved = if edit.starts_with("per-thread") { object.ms } else { object.false_ms };
-        let arrow = format!("→ {}: may save up to {}", printable(edit), milliseconds(saved));
+        let arrow = format!("→ {}: may save up to {}", printable(edit), milliseconds(saved(object, edit)));
         out += &style.advice(&style.indented(INDENT, &arrow));
     }
     out
 }
 
+/// Tells the cost of an object, and the kind of sharing.
+pub fn fact(object: &SharedObject) -> String {
+    let falsely = object.false_ms / object.ms.max(f64::MIN_POSITIVE);
+    let kinds = match falsely {
+        share if share >= 0.995 => "false sharing: other bytes of the line were written".to_string(),
+        share if share < 0.005 => "true sharing: bytes that another thread wrote are needed".to_string(),
+        share => format!("{} false sharing (other bytes were written), the rest true", percent_of(share)),
+    };
+    format!(
+        "about {} of all threads together, {} transfers; {kinds}",
+        milliseconds(object.ms),
+        count(object.transfers)
+    )
+}
+
+/// Returns the milliseconds that an edit of an object may save: what is shared truly goes only where each thread has a copy.
+pub fn saved(object: &SharedObject, edit: &str) -> f64 {
+    if edit.starts_with("per-thread") { object.ms } else { object.false_ms }
+}
+
 /// The pairs of an object, the costliest first, and the word for what the other one did.
-fn pairs<'f>(found: &'f Transfers, object: &SharedObject) -> Vec<(&'f SharedData, &'static str)> {
+pub fn pairs<'f>(found: &'f Transfers, object: &SharedObject) -> Vec<(&'f SharedData, &'static str)> {
     let rows = |all: &'f [SharedData], rows: &[usize], by: &'static str| {
         rows.iter().filter_map(|&row| all.get(row)).map(|row| (row, by)).collect::<Vec<_>>()
     };

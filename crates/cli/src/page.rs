@@ -1,0 +1,193 @@
+//! The page of a report: what it needs besides is made, and it is written to a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Parser, ValueEnum};
+use memlode_analyses::{Arguments, BadArgument, Run};
+use memlode_attribute::has_gaps;
+use memlode_attribute::setup::Setup;
+use memlode_html::Page;
+use memlode_machine::Machine;
+use memlode_report::render::page::Commands;
+use memlode_report::{
+    Advice, CommandAnswer, CommandFindings, NamedAnalysis, NamedComparison, Sources, TimeReport, build,
+};
+use memlode_trace::Trace;
+use memlode_whatif::advise::advise;
+
+use crate::accesses::known;
+use crate::analyse::{Job, Wanted};
+use crate::kept::{KeepArgs, question};
+use crate::next::NextCommands;
+use crate::{baseline, term};
+
+/// Intervals of the time line.
+const INTERVALS: u64 = 120;
+
+/// Types that layouts are tried of.
+const TYPES: usize = 3;
+
+/// A part of a page beside the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Extra {
+    /// Time line, working sets, reuse and strides: one replay of every access
+    Rows,
+    /// Waits of accesses by a model of the core: `memlode sim --time`
+    Time,
+    /// Edits that are worth it: `memlode advise`
+    Advise,
+}
+
+/// The parts of a page beside the report, from the command line.
+#[derive(Debug, Default, Parser)]
+pub struct ExtraArgs {
+    /// Parts to make besides: rows is the time line, working sets, reuse and strides; time what accesses wait for; advise
+    /// which edits are worth it
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "rows")]
+    with: Vec<Extra>,
+    /// Compare with another trace, recorded before
+    #[arg(long, value_name = "BEFORE")]
+    compare: Option<PathBuf>,
+}
+
+impl ExtraArgs {
+    /// The parts that are made where nothing is asked for.
+    pub fn usual() -> ExtraArgs {
+        ExtraArgs { with: vec![Extra::Rows], compare: None }
+    }
+
+    fn has(&self, extra: Extra) -> bool {
+        self.with.contains(&extra)
+    }
+}
+
+/// A trace on a machine, and whether answers about it are kept.
+pub struct Subject<'a> {
+    /// The trace.
+    pub trace: &'a Arc<Trace>,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Options about answers that are kept.
+    pub keep: KeepArgs,
+}
+
+/// Writes the page of a report to a file, with what it shows besides: kept answers, or new ones.
+pub fn write(
+    subject: &Subject<'_>,
+    mut report: CommandAnswer,
+    extras: &ExtraArgs,
+    next: &NextCommands,
+    file: &Path,
+) -> Result<()> {
+    let mut sources = Sources::new(subject.trace, 0);
+    sources.add_to(&mut report);
+    let CommandFindings::Report(report) = report.found else { bail!("a page is made of a report") };
+    let records = build::records(subject.trace.sites());
+    let accesses = report.total.numbers.accesses;
+    let rows = extras.has(Extra::Rows).then(|| subject.rows(accesses)).transpose()?;
+    let timing = if extras.has(Extra::Time) { subject.timing()? } else { None };
+    let advice = extras.has(Extra::Advise).then(|| subject.advice()).transpose()?;
+    let comparison = extras.compare.as_deref().map(|before| subject.comparison(before)).transpose()?;
+    let commands = Commands { of: &|command| next.of(command), quoted: &NextCommands::quoted };
+    let page = Page {
+        report: *report,
+        advice: advice.as_deref(),
+        records: &records,
+        rows: rows.as_ref(),
+        timing,
+        comparison,
+    };
+    let text = memlode_html::render(page, &mut sources, &commands)?;
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+impl Subject<'_> {
+    /// The answer of a question about the trace, with another trace before it if there is one.
+    fn answer(
+        &self,
+        command: &str,
+        before: Option<&Arc<Trace>>,
+        compute: impl FnOnce() -> Result<CommandAnswer>,
+    ) -> Result<CommandFindings> {
+        let machines = [self.machine, self.machine];
+        let question = question::<ExtraArgs>(command, None, &machines[usize::from(before.is_none())..]);
+        let traces: Vec<&Trace> = before.into_iter().chain([self.trace]).map(|trace| &**trace).collect();
+        Ok(self.keep.answer(question, &traces, compute)?.found)
+    }
+
+    fn job(&self, wanted: Wanted) -> Result<CommandAnswer> {
+        Ok(Job { machine: self.machine.clone(), wanted }.run(self.trace.clone())?.answer())
+    }
+
+    /// Analyses of every access, in one replay.
+    fn rows(&self, accesses: u64) -> Result<NamedAnalysis> {
+        let every = accesses.div_ceil(INTERVALS).max(1).to_string();
+        let none = || "".parse::<Arguments>().map_err(|BadArgument(why)| anyhow!(why));
+        let mut run = Run::default();
+        for (name, arguments) in [
+            ("timeline", Arguments::one("every", every.clone())),
+            ("working-set", Arguments::one("every", every)),
+            ("reuse", none()?),
+            ("strides", none()?),
+        ] {
+            let analysis = known(name).with_context(|| format!("there is no analysis called {name}"))?;
+            run.add(&analysis, &arguments).map_err(|BadArgument(why)| anyhow!("{name}: {why}"))?;
+        }
+        match self.answer("html rows", None, || self.job(Wanted::Accesses(run)))? {
+            CommandFindings::Analysis(found) => Ok(found),
+            _ => bail!("an analysis of every access has tables"),
+        }
+    }
+
+    /// Times of accesses; none of a sample, of which it is not known what was executed between bursts.
+    fn timing(&self) -> Result<Option<TimeReport>> {
+        if has_gaps(self.trace) {
+            term::note(
+                "the page has no times: the trace is a sample, and what was executed between bursts is not known",
+            );
+            return Ok(None);
+        }
+        let setup = Box::new(Setup::of(self.machine));
+        match self.answer("html time", None, || self.job(Wanted::Timing(setup)))? {
+            CommandFindings::Timing(found) => Ok(Some(*found)),
+            _ => bail!("a model of the core has times"),
+        }
+    }
+
+    /// Edits that were tried, as `memlode advise` tries them.
+    fn advice(&self) -> Result<Box<Advice>> {
+        let compute = || {
+            let baseline = baseline::count(self.trace.clone(), self.machine.clone(), None, None)?;
+            let found = advise(&baseline, TYPES)?;
+            let advice = build::what_if::advice(&baseline, &found, baseline.noise()?.range());
+            let notes = baseline::notes(&baseline);
+            Ok(CommandAnswer { notes, ..CommandFindings::Advice(Box::new(advice)).into() })
+        };
+        match self.answer("advise", None, compute)? {
+            CommandFindings::Advice(found) => Ok(found),
+            _ => bail!("advice has edits"),
+        }
+    }
+
+    /// Changes from another trace, as `memlode diff` finds them.
+    fn comparison(&self, before: &Path) -> Result<NamedComparison> {
+        let before = Arc::new(Trace::open(before)?);
+        let compute = || {
+            let count = |trace: &Arc<Trace>| baseline::count(trace.clone(), self.machine.clone(), None, None);
+            let sides = [count(&before)?, count(self.trace)?];
+            let cycles = sides.each_ref().map(|side| side.cycles().run);
+            let noise = sides[0].noise()?.range();
+            let reports = sides.each_ref().map(build::what_if::baseline);
+            let found = build::comparison(&reports[0], &reports[1], cycles, Some(noise));
+            let notes = sides.each_ref().map(baseline::notes).concat();
+            Ok(CommandAnswer { notes, ..CommandFindings::Comparison(Box::new(found)).into() })
+        };
+        match self.answer("diff", Some(&before), compute)? {
+            CommandFindings::Comparison(found) => Ok(*found),
+            _ => bail!("a comparison has changes"),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// How misses, waiting and the working set change while the program runs.
+
+function time(main) {
+  main.append(el("h1", {}, "Time"), el("p", { class: "soft" }, data.intros.time));
+  const line = tableOf("timeline");
+  if (!line) return void main.append(missing("rows"));
+  const rows = line.rows;
+  const x = rows.map((row) => row.access);
+  const about = (row) => `from access ${count(row.access)}` +
+    (row.seconds === null ? "" : `, ${row.seconds.toFixed(3)} s`) +
+    (row.data ? `: ${percent(row.share_of_wait)} of the waiting for ${row.data.name}` : "");
+  const levels = Object.keys(rows[0] ?? {}).filter((name) => name.endsWith("_misses"));
+  if (!rows.length) return void main.append(el("p", {}, "Nothing was recorded."));
+  main.append(el("h2", {}, "Waiting"), chart("Cycles of waiting, interval by interval", {
+    x, form: "stack", series: [{ name: "wait", colour: "var(--chained)", values: rows.map((row) => row.wait_cycles) }],
+    xText: count, yText: count, tell: (at) => `${count(rows[at].wait_cycles)} cycles ${about(rows[at])}`,
+  }));
+  main.append(el("h2", {}, "Misses"), chart("Misses of each level, interval by interval", {
+    x, series: levels.map((name, at) => ({
+      name: name.replace("_misses", ""), colour: seriesColour(at), values: rows.map((row) => row[name]),
+    })),
+    xText: count, yText: count,
+    tell: (at) => levels.map((name) => `${name.replace("_misses", "")}: ${count(rows[at][name])}`).join(", ") + ` ${about(rows[at])}`,
+  }));
+  const set = tableOf("working_set");
+  if (set?.rows.length) main.append(el("h2", {}, "Working set"), el("p", { class: "soft" }, data.intros.working_set), workingSet(set.rows));
+  main.append(el("details", {}, el("summary", {}, "As a table"), table("Time line", [
+    { head: "from access", cell: (row) => count(row.access) },
+    { head: "accesses", value: (row) => row.accesses, cell: (row) => count(row.accesses) },
+    { head: "wait cycles", value: (row) => row.wait_cycles, cell: (row) => count(row.wait_cycles) },
+    { head: "mostly for", left: true, cell: (row) => (row.data ? named(row.data.name, toType(row.data.type, row.data.member)) : "") },
+    ...levels.map((name) => ({ head: name.replace("_", " "), value: (row) => row[name], cell: (row) => count(row[name]) })),
+  ], rows)));
+}
+
+function workingSet(rows) {
+  const kinds = [["lines_bytes", "cache lines"], ["new_bytes", "of these new"], ["pages_bytes", "pages"]];
+  return chart("Bytes touched in each interval", {
+    x: rows.map((row) => row.access),
+    series: kinds.map(([id, name], at) => ({ name, colour: seriesColour(at), values: rows.map((row) => row[id]) })),
+    xText: count, yText: bytes,
+    tell: (at) => kinds.map(([id, name]) => `${name}: ${bytes(rows[at][id])}`).join(", ") + ` from access ${count(rows[at].access)}`,
+  });
+}
+
+const tableOf = (id) => data.tables.find((table) => table.id === id);
+
+/** What stands in a view that has no data: how to get them. */
+function missing(what) {
+  return el("section", { class: "card" }, el("p", {}, data.intros.missing), command(data.commands[what]));
+}

@@ -1,0 +1,71 @@
+//! A report as one page for a browser, which loads nothing from anywhere.
+//!
+//! ```text
+//! Report, Advice, records, sources ──► data: numbers, words, links between them ──┐
+//! assets: HTML, CSS, JavaScript ──────────────────────────────────────────────────┴──► one file
+//! ```
+//! Numbers are those of the report's JSON, and words come from [`memlode_report::render::page`]. What belongs
+//! together (members and their bytes, source lines and their cycles) is joined here; the scripts draw.
+
+mod colours;
+mod cut;
+mod listing;
+mod names;
+mod pack;
+mod structures;
+mod tables;
+
+use memlode_report::render::json;
+use memlode_report::render::page::{Commands, words};
+use memlode_report::{Advice, NamedAnalysis, NamedComparison, NamedRecord, Report, Sources, TimeReport};
+
+/// The contents of a page.
+pub struct Page<'a> {
+    /// The report; rows that matter least may be left out.
+    pub report: Report,
+    /// The edits that were tried, if any were.
+    pub advice: Option<&'a Advice>,
+    /// Layouts of the program's records.
+    pub records: &'a [NamedRecord],
+    /// Analyses of every access: the time line, working sets, reuse and strides.
+    pub rows: Option<&'a NamedAnalysis>,
+    /// Times by a model of the core; rows that matter least are left out.
+    pub timing: Option<TimeReport>,
+    /// Changes from another trace; rows that matter least are left out.
+    pub comparison: Option<NamedComparison>,
+}
+
+/// A page cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the report cannot be written as JSON: {0}")]
+pub struct Unwritable(#[from] serde_json::Error);
+
+/// Makes the page. Source lines are looked up in `sources`, and `commands` are those that it shows.
+///
+/// # Errors
+/// Fails if a number of the report has no form in JSON.
+pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) -> Result<String, Unwritable> {
+    let Page { mut report, advice, records, rows, mut timing, mut comparison } = page;
+    let words = words(&report, advice, comparison.as_ref(), commands);
+    let left_out = cut::cut(&mut report);
+    let functions = listing::functions(&report, sources);
+    let structures = structures::structures(&report, records, advice);
+    timing.iter_mut().for_each(tables::cut_timing);
+    comparison.iter_mut().for_each(tables::cut_comparison);
+    let null = || Ok("null".to_string());
+    let parts = [
+        ("report", json::embedded_report(&report)?),
+        ("words", serde_json::to_string(&words)?),
+        ("names", serde_json::to_string(&names::names(&report))?),
+        ("structures", serde_json::to_string(&structures)?),
+        ("functions", serde_json::to_string(&functions)?),
+        ("left_out", serde_json::to_string(&left_out)?),
+        ("tables", rows.map_or(serde_json::json!([]), tables::analysed).to_string()),
+        ("timing", timing.as_ref().map_or_else(null, json::embedded_timing)?),
+        ("timing_names", serde_json::to_string(&timing.as_ref().map(tables::timing_names))?),
+        ("comparison", serde_json::to_string(&comparison)?),
+        ("comparison_names", serde_json::to_string(&comparison.as_ref().map(tables::comparison_names))?),
+    ];
+    let members: Vec<String> = parts.iter().map(|(name, text)| format!("\"{name}\":{text}")).collect();
+    Ok(pack::page(&words.title, &words.sentence, &format!("{{{}}}", members.join(","))))
+}

@@ -1,0 +1,132 @@
+//! Words of a page that are alike for every trace: what terms mean, and what views show.
+
+use super::Fact;
+
+/// Explanations of terms, which stand where the terms do.
+pub(super) fn terms() -> Vec<Fact> {
+    let terms = [
+        (
+            "wait",
+            "modelled cycles for which the program does nothing but wait for data. A model of the processor's core finds \
+             them from what each access missed; it ranks, and is no measurement",
+        ),
+        (
+            "miss",
+            "an access whose cache line a level did not hold, so that the next level was asked: the nearest cache first, \
+             memory last",
+        ),
+        (
+            "false sharing",
+            "a thread lost a cache line because another one wrote bytes of it that the first does not use: apart, both \
+             would keep their lines",
+        ),
+        (
+            "true sharing",
+            "a thread needs bytes that another one wrote: the line has to come, wherever they lie",
+        ),
+        (
+            "handed over",
+            "lines that came once: from a thread that has ended, or that made the one which uses them. Nothing is to be \
+             done about them",
+        ),
+        ("wait instructions", "executing instructions while nothing is waited for"),
+        ("wait latency", "the line was far, and nothing before the access let it begin earlier"),
+        ("wait chain", "the loads that the address or the stored value is made of were not done"),
+        ("wait window", "the core's window was full of instructions that waited"),
+        ("wait buffers", "all fill buffers, or ports of the second level, were taken"),
+        ("wait bandwidth", "the line was on its way, fetched ahead, or waited for those before it"),
+        ("wait walk", "the page was not translated"),
+        ("wait forwarding", "a store in flight had the bytes, or some of them"),
+        ("wait stores", "the store buffer was full"),
+        ("wait order", "an atomic update or a fence"),
+        ("wait branch", "a branch was foretold wrongly, and waited for a load"),
+    ];
+    terms.map(fact).into()
+}
+
+/// Sentences on each view, and others beside the numbers.
+pub(super) fn views() -> Vec<Fact> {
+    let views = [
+        ("complete", "All that the program's own code did was recorded, as far as is known."),
+        (
+            "model",
+            "Misses are counted exactly, on simulated caches with the sizes of the machine. Cycles come from a model, which \
+             ranks what waits; memlode validate compares it with samples of the native program.",
+        ),
+        (
+            "structures",
+            "Types that the program uses, to scale: those that are waited for most come first. Members that are waited for \
+             together belong in the same cache line; holes and cold members fill lines that nobody needs.",
+        ),
+        (
+            "marks",
+            "Hot and cold members, and what edits of the layout buy, are in a page for which edits were tried:",
+        ),
+        (
+            "source",
+            "Functions by modelled cycles of their lines: instructions and waiting. The margin is coloured by the cycles of \
+             each line; lines without a number made no access that was recorded.",
+        ),
+        (
+            "objects",
+            "Objects that belong together: those of one allocating call and its callers, global variables, and variables of \
+             the stack.",
+        ),
+        ("threads", "Threads of the program, and cache lines that they take from each other."),
+        (
+            "unshared",
+            "What threads take from each other is not known here: it is found for whole traces in which each thread's \
+             creation was recorded.",
+        ),
+        (
+            "false_sharing",
+            "Other bytes of the line were written: variables of different threads lie too close.",
+        ),
+        ("true_sharing", "Bytes that another thread wrote are needed: fewer threads, or less to share."),
+        (
+            "locks",
+            "Locks that several threads take often. What they cost depends on who gets them when: as it was recorded, and if \
+             threads took turns.",
+        ),
+        ("handed_over", "Lines that came once. Nothing is to be done about them."),
+        (
+            "time",
+            "How the run goes, from its first recorded access to its last, in intervals of as many accesses each. Waiting is \
+             the sum of all latencies here, as if no misses overlapped: an upper bound.",
+        ),
+        ("working_set", "Bytes that are touched in each interval: whole cache lines, and whole pages."),
+        (
+            "locality",
+            "How often data are used again before a cache of a size forgets them, and how accesses walk. Of the whole run.",
+        ),
+        (
+            "strides",
+            "The usual step from one access of a line to its next. What walks with a constant step is fetched ahead; what \
+             chases pointers waits for each load.",
+        ),
+        (
+            "reuse",
+            "The median distance is the number of bytes touched between two uses of the same data: a smaller cache misses.",
+        ),
+        (
+            "waits",
+            "Modelled time of the run by what it waits for: a bar is as long as its cycles, and grey is executing. Of the \
+             whole run.",
+        ),
+        ("measured", "The times of this machine's caches were measured on it."),
+        (
+            "assumed",
+            "The times of this machine's caches are assumed: memlode machine calibrate measures them.",
+        ),
+        (
+            "compare",
+            "Two traces side by side: what is new, gone, better, worse, or within what placement alone changes.",
+        ),
+        ("missing", "This page was made without it. To fill it:"),
+    ];
+    views.map(fact).into()
+}
+
+fn fact((heading, text): (&'static str, &str)) -> Fact {
+    Fact { heading, text: text.to_string() }
+}

@@ -1,0 +1,350 @@
+"""Pages of `memlode html`, opened as a reader opens them.
+
+    target/python/bin/python tests/html/html.py [PAGE…]
+
+Each view of each page is opened in Debian's Chromium, in both themes and on a phone's width, by clicks, by keys and by
+address. No page may ask for anything, write to the console, be wider than the screen, or have what axe-core calls a
+serious fault. Names are those that a browser would obey. Screenshots are left in target/tests/html.
+"""
+
+import base64
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+
+import axe_playwright_python
+from playwright.sync_api import sync_playwright
+
+import programs
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WORK = ROOT / "target" / "tests" / "html"
+MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
+# A browser that asks its maker for nothing.
+FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+WIDTHS = {"wide": 1280, "phone": 400}
+# Links of a view that are followed, each to another place.
+FOLLOWED = 8
+
+
+def run(*command, check=True):
+    done = subprocess.run([str(word) for word in command], cwd=WORK, capture_output=True, text=True, timeout=120)
+    if check and done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stderr}")
+    return done
+
+
+def build(name, source, *flags):
+    """Compiles a program, as memlode does."""
+    if isinstance(source, str):
+        path = WORK / f"{name}.c"
+        path.write_text(source)
+        source = path
+    run(MEMLODE, "cc", "-O2", "-g", "-w", source, "-o", WORK / name, *flags)
+    return WORK / name
+
+
+def record(name, program, *arguments):
+    """Records it. Returns what it wrote to standard error."""
+    trace = WORK / f"{name}-trace"
+    return run(MEMLODE, "record", "-o", trace, "--force", "--", program, *arguments).stderr
+
+
+def page(name, *options):
+    """Makes the page of a trace."""
+    made = WORK / f"{name}.html"
+    run(MEMLODE, "html", f"{name}-trace", "--machine", "generic", "-o", made, *options)
+    return made
+
+
+def held(path):
+    """The data that a page holds."""
+    letters = re.search(r'id="data">([^<]*)<', path.read_text()).group(1)
+    return json.loads(zlib.decompress(base64.b64decode(letters)))
+
+
+class Reader:
+    """A browser with one page, which notes what it may not do."""
+
+    def __init__(self, browser, theme, width):
+        self.faults = []
+        self.name = f"{theme}-{width}"
+        context = browser.new_context(
+            viewport={"width": WIDTHS[width], "height": 900}, color_scheme=theme, reduced_motion="reduce")
+        self.page = context.new_page()
+        self.page.set_default_timeout(15_000)
+        self.page.on("console", lambda message: self.faults.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", self.request)
+
+    def request(self, request):
+        if not request.url.startswith(self.address if hasattr(self, "address") else "file:"):
+            self.faults.append(f"request: {request.url}")
+
+    def open(self, path, fragment=""):
+        self.address = path.as_uri()
+        self.page.goto("about:blank")
+        self.page.goto(self.address + fragment)
+        self.page.wait_for_selector("body[data-ready]")
+
+    def hash(self):
+        return self.page.evaluate("location.hash")
+
+    def check(self, where):
+        """What holds of every view."""
+        sizes = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        if sizes[0] > sizes[1]:
+            self.faults.append(f"{where}: {sizes[0]} pixels wide, on a screen of {sizes[1]}")
+        if not self.page.locator("#main h1").count():
+            self.faults.append(f"{where}: nothing is shown")
+        if re.search(r"undefined|NaN|\[object", self.page.locator("#main").inner_text()):
+            self.faults.append(f"{where}: a value is missing")
+
+    def accessible(self, where):
+        """What axe-core calls serious."""
+        self.page.evaluate(AXE + ";0")
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        for fault in found:
+            if fault["impact"] in ("serious", "critical"):
+                self.faults.append(f"{where}: {fault['id']}: {fault['nodes'][0]['html'][:200]}")
+
+    def views(self, name, is_thorough):
+        """Opens each view by a click; of some pages, follows its links and goes back."""
+        tabs = self.page.locator("#views a")
+        for at in range(tabs.count()):
+            tabs.nth(at).click()
+            here = self.hash()
+            where = f"{name} {self.name} {here}"
+            self.check(where)
+            self.page.screenshot(path=WORK / f"{name}-{self.name}-{here[1:]}.png", full_page=True)
+            if is_thorough:
+                self.accessible(where)
+                self.follow(where, here)
+
+    def follow(self, where, here):
+        links = self.page.evaluate("[...new Set([...document.querySelectorAll('#main a')].map(a => a.hash))]")
+        for link in links[:FOLLOWED]:
+            self.page.locator(f'#main a[href={json.dumps(link)}]').first.evaluate("link => link.click()")
+            self.page.wait_for_function("hash => location.hash === hash", arg=link)
+            self.check(f"{where} → {link}")
+            if link != here:
+                self.page.go_back()
+                self.page.wait_for_function("hash => location.hash === hash", arg=here)
+
+
+def by_keys(reader, wanted, kind):
+    """Search, by keys alone."""
+    reader.page.keyboard.press("/")
+    reader.page.keyboard.type(wanted)
+    first = reader.page.locator("#hits a").first.inner_text()
+    if not first.startswith(kind):
+        reader.faults.append(f"searching for {wanted} finds {first}")
+    reader.page.keyboard.press("ArrowDown")
+    reader.page.keyboard.press("Enter")
+    reader.page.wait_for_function("!document.getElementById('search').open")
+    reader.check(f"what {wanted} leads to")
+    return reader.hash()
+
+
+def themes(reader):
+    """The button changes the theme, and it stays."""
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = reader.page.evaluate(colour)
+    reader.page.click("#theme")
+    after = reader.page.evaluate(colour)
+    reader.page.reload()
+    reader.page.wait_for_selector("body[data-ready]")
+    if before == after or reader.page.evaluate(colour) != after:
+        reader.faults.append(f"the theme does not change and stay: {before}, {after}")
+    reader.page.click("#theme")
+
+
+def count(value):
+    """Three digits and a unit, as a page writes them."""
+    for unit in ("", " k", " M", " G"):
+        if value < 999.5:
+            break
+        value /= 1000
+    digits = 0 if unit == "" or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f}{unit}"
+
+
+def layout(reader, path, said):
+    """Members lie where the compiler says, and have the numbers of the report."""
+    offsets = {name: int(at) for name, at in re.findall(r"offset (\S+) (\d+)", said)}
+    size = int(re.search(r"size (\d+)", said).group(1))
+    reader.open(path, "#structures/record")
+    if f"{size} bytes" not in reader.page.locator("#main").inner_text():
+        reader.faults.append(f"the structure has not {size} bytes")
+    drawn = reader.page.evaluate("""[...document.querySelectorAll('.record .cacheline')].flatMap((line, number) =>
+        [...line.querySelectorAll('a')].map(cell => [decodeURIComponent(cell.hash.split('/')[2]),
+            number * 64 + parseInt(cell.style.gridColumn) - 1]))""")
+    at = {}
+    for name, byte in drawn:
+        at.setdefault(name, byte)
+    for name, byte in offsets.items():
+        if at.get(name) != byte:
+            reader.faults.append(f"{name} is drawn at byte {at.get(name)}, and lies at {byte}")
+    report = json.loads(run(MEMLODE, "report", "hostile-trace", "--machine", "generic", "--json").stdout)
+    row = next(row for row in report["fields"] if row["type"] == "record" and row["member"] == "hot")
+    cells = reader.page.locator("#main tr", has=reader.page.locator("a", has_text=re.compile("^hot$"))).first
+    if count(row["accesses"]) not in cells.inner_text():
+        reader.faults.append(f"hot has {count(row['accesses'])} accesses, and its row says {cells.inner_text()}")
+
+
+def hostile(open_page):
+    path = page("hostile")
+    if "<img src=x" in path.read_text():
+        sys.exit("a name stands in the page as it is")
+    reader = open_page("light", "wide")
+    layout(reader, path, record_hostile.said)
+    reader.open(path)
+    by_keys(reader, "record hot", "")
+    reader.views("hostile", False)
+    return [reader]
+
+
+def whole(path):
+    """Intervals of the time line are the run, and times are those of the command that prints them."""
+    data = held(path)
+    total = data["report"]["total"]
+    line = next(table for table in data["tables"] if table["id"] == "timeline")["rows"]
+    faults = []
+    if sum(row["accesses"] for row in line) != total["accesses"]:
+        faults.append(f"the time line has not the {total['accesses']} accesses of the run")
+    if not 20 <= len(line) <= 130:
+        faults.append(f"the time line has {len(line)} intervals")
+    timing = json.loads(run(MEMLODE, "sim", "pricing-trace", "--machine", "generic", "--time", "--json").stdout)
+    if data["timing"]["total"] != timing["total"]:
+        faults.append("times are not those of memlode sim --time")
+    if not data["words"]["edits"] or "One edit buys" not in data["words"]["gain"]:
+        faults.append(f"no edit is worth it: {data['words']['gain']}")
+    return faults
+
+
+def cured(open_page):
+    """The cured program beside the sick one: what no longer waits is better."""
+    path = page("cured", "--compare", "pricing-trace")
+    reader = open_page("light", "wide")
+    reader.open(path, "#compare")
+    reader.check("compare")
+    reader.accessible("compare")
+    reader.page.screenshot(path=WORK / "cured-compare.png", full_page=True)
+    said = run(MEMLODE, "diff", "pricing-trace", "cured-trace", "--machine", "generic", "--json")
+    difference = json.loads(said.stdout)
+    held_here = held(path)["comparison"]
+    for side in ("before", "after"):
+        if held_here[side]["run_cycles"] != difference[side]["run_cycles"]:
+            reader.faults.append(f"the cycles {side} are not those of memlode diff")
+    first = reader.page.locator("#main tbody tr", has_text=re.compile(r"arcs?\.state")).first.inner_text()
+    if not first.startswith(("better", "gone")):
+        reader.faults.append(f"arc.state was cured, and the page says {first}")
+    return [reader]
+
+
+def pricing(open_page):
+    path = page("pricing", "--with", "rows,time,advise")
+    readers = []
+    for theme in ("light", "dark"):
+        for width in WIDTHS:
+            reader = open_page(theme, width)
+            reader.open(path)
+            title = reader.page.locator("h1").inner_text()
+            if "wait for data" not in title or "arc.state" not in title:
+                reader.faults.append(f"the first sentence is {title}")
+            reader.views("pricing", width == "wide" or theme == "light")
+            readers.append(reader)
+    reader = readers[0]
+    reader.faults += whole(path)
+    reader.open(path)
+    if by_keys(reader, "arc.state", "member") != "#structures/arc/state":
+        reader.faults.append(f"searching for arc.state leads to {reader.hash()}")
+    themes(reader)
+    reader.open(path, "#source/price_block/51")
+    if not reader.page.locator("tr.target").count():
+        reader.faults.append("an address with a line does not show it")
+    reader.page.keyboard.press("Tab")
+    if reader.page.evaluate("document.activeElement.id") != "skip":
+        reader.faults.append("the first thing that Tab reaches is not the way past the navigation")
+    return readers
+
+
+def threads(open_page):
+    path = page("threads")
+    readers = [open_page("light", "wide"), open_page("dark", "phone")]
+    for reader in readers:
+        reader.open(path)
+        if "Threads lose" not in reader.page.locator("h1").inner_text():
+            reader.faults.append("what matters most of a program whose threads share is not said first")
+        reader.views("threads", reader is readers[0])
+        reader.open(path, "#threads")
+        if "slots" not in reader.page.locator("#main").inner_text():
+            reader.faults.append("what the threads share is not named")
+    return readers
+
+
+def clean(open_page):
+    path = page("clean")
+    reader = open_page("light", "wide")
+    reader.open(path)
+    title = reader.page.locator("h1").inner_text()
+    if "another layout would gain little" not in title:
+        reader.faults.append(f"a program with nothing to gain hears: {title}")
+    reader.views("clean", False)
+    return [reader]
+
+
+def empty(_open_page):
+    """A trace of nothing is refused, and leaves no page."""
+    made = WORK / "empty.html"
+    done = run(MEMLODE, "html", "empty-trace", "-o", made, check=False)
+    if done.returncode != 1 or made.exists() or "memlode: " not in done.stderr:
+        sys.exit(f"the page of an empty trace: {done.returncode} {done.stderr}")
+    return []
+
+
+class record_hostile:
+    """What the program says of its own layout."""
+    said = ""
+
+
+def prepare():
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    record("pricing", build("pricing", ROOT / "gallery" / "pricing-scan" / "before.c"))
+    record("cured", build("cured", ROOT / "gallery" / "pricing-scan" / "after.c"))
+    program = build("hostile", programs.HOSTILE)
+    record_hostile.said = record("hostile", program, "</script><script>alert('argument')</script>", "\u202e\x1b[31m")
+    record("threads", build("threads", programs.THREADS, "-pthread"))
+    record("clean", build("clean", programs.CLEAN))
+    shutil.copytree(WORK / "clean-trace", WORK / "empty-trace")
+    for chunks in (WORK / "empty-trace").rglob("*"):
+        if chunks.is_file() and chunks.suffix != ".json":
+            chunks.write_bytes(b"")
+
+
+def main(wanted):
+    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads, "clean": clean, "empty": empty}
+    prepare()
+    faults = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        for name in wanted or pages:
+            readers = pages[name](lambda theme, width: Reader(browser, theme, width))
+            found = [fault for reader in readers for fault in reader.faults]
+            print("\n".join([f"{name}: {len(readers)} browsers, {len(found)} faults", *found]), flush=True)
+            faults += found
+        browser.close()
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

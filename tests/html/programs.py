@@ -1,0 +1,75 @@
+"""Programs whose pages are opened: names that a browser would obey, many threads, and nothing to gain."""
+
+# Members of which the compiler itself says where they lie, and a name of each kind that may come from a stranger.
+HOSTILE = r'''
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct inner { short a; double b; };
+struct record {
+  char first;
+  long hot;
+  struct inner inner;
+  int bits : 3;
+  int more_bits : 9;
+  char tail[70];
+  long last;
+};
+
+#line 1 "</script><script>alert('file')</script>\"'&.c"
+__attribute__((noinline)) long walk(struct record *all, long n) __asm__("</script><img src=x onerror=alert(1)>");
+long walk(struct record *all, long n) {
+  long sum = 0;
+  for (long i = 0; i < n; i++) sum += all[(i * 7919) % n].hot++ + (long)all[(i * 104729) % n].inner.b;
+  return sum;
+}
+
+int main(int argc, char **argv) {
+  long n = 100000;
+  struct record *all = malloc(n * sizeof *all);
+  for (long i = 0; i < n; i++) all[i] = (struct record){.hot = i, .inner.b = argc};
+  long sum = 0;
+  for (int i = 0; i < 3; i++) sum += walk(all, n);
+#define SAY(name, member) fprintf(stderr, "offset %s %zu\n", name, offsetof(struct record, member))
+  SAY("first", first); SAY("hot", hot); SAY("inner.b", inner.b); SAY("tail", tail); SAY("last", last);
+  fprintf(stderr, "size %zu\n", sizeof(struct record));
+  return sum == 1 || argc > 9 || !argv;
+}
+'''
+
+# Each thread has a counter beside that of the next one.
+THREADS = r'''
+#include <pthread.h>
+#include <stdio.h>
+
+enum { THREADS = 160, TURNS = 400 };
+static struct { volatile long hits; } slots[THREADS];
+
+static void *work(void *of) {
+  for (int i = 0; i < TURNS; i++) slots[(long)of].hits++;
+  return NULL;
+}
+
+int main(void) {
+  pthread_t threads[THREADS];
+  for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, (void *)i);
+  for (long i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  long sum = 0;
+  for (int i = 0; i < THREADS; i++) sum += slots[i].hits;
+  printf("%ld\n", sum);
+  return 0;
+}
+'''
+
+# All that it touches fits the first cache.
+CLEAN = r'''
+#include <stdio.h>
+static int table[256];
+int main(void) {
+  long sum = 0;
+  for (int i = 0; i < 200000; i++) sum += table[i & 255] += i;
+  printf("%ld\n", sum);
+  return 0;
+}
+'''
