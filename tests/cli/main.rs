@@ -35,6 +35,7 @@ mod record;
 mod replay;
 mod reported;
 mod results;
+mod sample;
 mod sharing;
 mod signals;
 mod sim;

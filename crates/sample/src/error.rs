@@ -8,6 +8,33 @@ pub enum Error {
     /// The samples of this machine's timer say nothing.
     #[error("{0}")]
     Machine(String),
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// Its number.
+        pid: u32,
+    },
+    /// The process is somebody else's.
+    #[error(
+        "process {pid} belongs to user {owner}, and this is user {own}: sample it as that user, or as root"
+    )]
+    OtherUser {
+        /// Its number.
+        pid: u32,
+        /// The user that it runs for.
+        owner: u32,
+        /// The user that asks.
+        own: u32,
+    },
+    /// The kernel's setting forbids sampling.
+    #[error(
+        "the kernel does not let this user sample programs: /proc/sys/kernel/perf_event_paranoid is {level}, and must be \
+         2 or less (`sudo sysctl kernel.perf_event_paranoid=2`)"
+    )]
+    Forbidden {
+        /// The setting.
+        level: i32,
+    },
     /// The system refused.
     #[error("{doing}")]
     System {
@@ -21,10 +48,16 @@ pub enum Error {
 impl Error {
     /// The kernel does not let this user sample.
     pub(crate) fn refused(source: io::Error) -> Error {
-        Error::System {
-            doing: "the kernel does not let this user sample programs (perf_event_open, cpu-clock): \
-                    /proc/sys/kernel/perf_event_paranoid must be 2 or less, and a container must allow the call",
-            source,
+        let level =
+            memlode_files::read_text("/proc/sys/kernel/perf_event_paranoid".as_ref(), memlode_files::SMALL)
+                .ok();
+        match level.and_then(|level| level.trim().parse().ok()) {
+            Some(level) if level > 2 => Error::Forbidden { level },
+            _ => Error::System {
+                doing: "the kernel does not let this user sample programs (perf_event_open, cpu-clock); in a container, \
+                        its rules for system calls must allow it",
+                source,
+            },
         }
     }
 }

@@ -5,12 +5,21 @@
 
 pub mod records;
 
+mod attach;
 mod error;
 mod live;
+mod naming;
+mod report;
 mod skid;
 mod tally;
 
+pub use attach::{attach, root_of};
 pub use error::Error;
-pub use live::{counts_cycles, sample};
+pub use live::{counts_cycles, sample, sample_registers};
+pub use naming::{SampleSource, name};
+pub use report::{
+    SampleCoverage, SampleReport, SampleShare, SampledData, SampledFunction, SampledImage, SampledLine,
+    UntypedShare,
+};
 pub use skid::Skid;
 pub use tally::{Sampled, SampledPlace, SampledState, Tally};

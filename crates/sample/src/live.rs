@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use perf_event::events::Software;
 use perf_event::{Builder, Sampler};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::Error;
-use crate::records::{Record, RecordEvent, RecordLayout, field};
+use crate::records::{GENERAL_REGISTERS, Record, RecordEvent, RecordLayout, field};
 use crate::tally::{Sampled, Tally};
 
 /// Bytes of each processor's ring: what an ordinary user may lock, and more than a second of samples.
@@ -27,7 +27,15 @@ const PLACES: RecordLayout = RecordLayout {
     sample_id_all: true,
 };
 
-/// Samples the program that `run` starts and waits for, with all that it starts itself, from its `exec` on.
+/// The fields of samples that say what the instruction touches, too.
+pub(crate) const WITH_REGISTERS: RecordLayout = RecordLayout {
+    sample_type: PLACES.sample_type | field::REGS_USER,
+    regs_user: GENERAL_REGISTERS,
+    ..PLACES
+};
+
+/// Samples the program that `run` starts and waits for, with all that it starts itself, from its `exec` on: the places
+/// of samples alone.
 ///
 /// # Errors
 /// Those of `run`, and if the kernel refuses.
@@ -35,11 +43,32 @@ pub fn sample<T, E: From<Error>>(
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    let mut builder = clock(PLACES, period_ns);
+    sample_with(PLACES, period_ns, run)
+}
+
+/// Does as [`sample`], and keeps registers of some samples of each place.
+///
+/// # Errors
+/// Those of `run`, and if the kernel refuses.
+pub fn sample_registers<T, E: From<Error>>(
+    period_ns: u64,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, Sampled), E> {
+    sample_with(WITH_REGISTERS, period_ns, run)
+}
+
+fn sample_with<T, E: From<Error>>(
+    layout: RecordLayout,
+    period_ns: u64,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, Sampled), E> {
+    let mut builder = clock(layout, period_ns);
     of_processes(&mut builder).enable_on_exec(true);
-    let mut rings = Rings::new(PLACES, open(&mut builder)?);
+    let mut rings = Rings::new(layout, open(&mut builder)?);
+    let begun = Instant::now();
     let (result, tally) = drained(&mut rings, Tally::default(), Tally::take, run);
-    Ok((result?, tally.finish()))
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok((result?, Sampled { seconds, ..tally.finish() }))
 }
 
 /// Samples this thread while it runs `work`: addresses, and how many.

@@ -87,6 +87,8 @@ pub const GENERAL_REGISTERS: u64 = 0x00ff_00ff;
 pub struct SampleRecord {
     /// The instruction.
     pub ip: u64,
+    /// It is the kernel's.
+    pub is_kernel: bool,
     /// The data's address, if the event has one.
     pub address: Option<u64>,
     /// The processor.
@@ -202,7 +204,7 @@ impl RecordLayout {
         const LOST_SAMPLES: u32 = 13;
         const COMM_EXEC: u16 = 1 << 13;
         if kind == SAMPLE {
-            return self.sample(body);
+            return self.sample(misc, body);
         }
         let (fields, trailer) = body.split_at_checked(body.len().checked_sub(self.trailer_bytes())?)?;
         let u32_at = |at: usize| Some(u32::from_le_bytes(fields.get(at..at + 4)?.try_into().ok()?));
@@ -248,9 +250,13 @@ impl RecordLayout {
         Some((pid, tid, time))
     }
 
-    fn sample(&self, body: &[u8]) -> Option<Record> {
+    fn sample(&self, misc: u16, body: &[u8]) -> Option<Record> {
+        // The kernel, a hypervisor, and a guest's kernel.
+        const CPU_MODE: u16 = 7;
+        const OTHERS: [u16; 3] = [1, 3, 4];
+        let is_kernel = OTHERS.contains(&(misc & CPU_MODE));
         let mut fields = Fields(body);
-        let mut sample = SampleRecord::default();
+        let mut sample = SampleRecord { is_kernel, ..SampleRecord::default() };
         if self.has(field::IDENTIFIER) {
             fields.u64()?;
         }
@@ -453,6 +459,7 @@ mod tests {
         let registers = GeneralRegisters { general, ..GeneralRegisters::default() };
         let expected = SampleRecord {
             ip: 0x1000,
+            is_kernel: false,
             address: Some(0x2000),
             cpu: Some(3),
             period: Some(44),

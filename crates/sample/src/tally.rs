@@ -17,12 +17,16 @@ pub struct Sampled {
     pub at: Vec<SampledPlace>,
     /// Samples in memory that no file is mapped to: compiled at run time, or the kernel's own page.
     pub unmapped: u64,
+    /// Samples of the kernel itself, which are not among these.
+    pub kernel: u64,
     /// Samples that the kernel could not hand over.
     pub lost: u64,
     /// Times that the kernel took no samples for a while.
     pub throttled: u64,
     /// Threads that were met.
     pub threads: usize,
+    /// Seconds that were watched, by the clock on the wall; 0 if it is not known.
+    pub seconds: f64,
 }
 
 impl Sampled {
@@ -96,6 +100,7 @@ impl Tally {
             }
             RecordEvent::Lost { samples } => self.found.lost += samples,
             RecordEvent::Throttled => self.found.throttled += 1,
+            RecordEvent::Sample(sample) if sample.is_kernel => self.found.kernel += 1,
             RecordEvent::Sample(sample) => {
                 self.threads.insert(tid);
                 self.sample(pid, &sample);

@@ -19,7 +19,7 @@ impl Register {
     pub const STACK: Register = Register(7);
 
     /// The register that holds a part of it, `al` in `rax`; `None` of another kind.
-    fn of(register: Iced) -> Option<Register> {
+    pub(crate) fn of(register: Iced) -> Option<Register> {
         let number = match register.full_register() {
             Iced::RAX => 0,
             Iced::RDX => 1,

@@ -10,6 +10,7 @@ pub mod objects;
 pub mod program;
 #[cfg(test)]
 mod tests;
+pub mod typing;
 
 pub use instruction::{Flow, GeneralRegisters, Instruction, Operand};
 pub use program::{ProgramFile, ProgramSymbol};

@@ -43,6 +43,8 @@ pub struct ProgramFile {
     path: PathBuf,
     bytes: Arc<[u8]>,
     entry: u64,
+    is_fixed: bool,
+    build_id: Option<Vec<u8>>,
     segments: Vec<Segment>,
     functions: Symbols,
     data: Symbols,
@@ -86,11 +88,15 @@ impl ProgramFile {
         };
         let segments = image.segments().map(segment).collect();
         let entry = image.entry();
+        let is_fixed = image.kind() == object::ObjectKind::Executable;
+        let build_id = image.build_id().ok().flatten().map(<[u8]>::to_vec);
         let (functions, data) = (Symbols::new(functions), Symbols::new(data));
         Ok(ProgramFile {
             path: path.to_owned(),
             bytes,
             entry,
+            is_fixed,
+            build_id,
             segments,
             functions,
             data,
@@ -106,6 +112,16 @@ impl ProgramFile {
     /// The address of the first instruction, as the file has it.
     pub fn entry(&self) -> u64 {
         self.entry
+    }
+
+    /// It runs at the addresses that the file has, so these stand in its instructions.
+    pub fn is_fixed(&self) -> bool {
+        self.is_fixed
+    }
+
+    /// The number that its link gave it, if it did.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.build_id.as_deref()
     }
 
     /// The page of the lowest address that is loaded.

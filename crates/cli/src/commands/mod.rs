@@ -23,6 +23,8 @@ mod replay;
 mod report;
 mod results;
 pub mod run;
+#[cfg(feature = "measure")]
+mod sample;
 mod serve;
 mod sim;
 #[cfg(feature = "measure")]
@@ -151,6 +153,7 @@ enum Measuring {
     Stat(stat::Args),
     Bias(bias::Args),
     Validate(validate::Args),
+    Sample(sample::Args),
     Machine(machine::Args),
 }
 
@@ -191,6 +194,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
             Measuring::Stat(args) => stat::run(args),
             Measuring::Bias(args) => bias::run(args),
             Measuring::Validate(args) => validate::run(args),
+            Measuring::Sample(args) => sample::run(args),
             Measuring::Machine(args) => machine::run(args),
         },
         Command::Dump(args) => dump::run(args),

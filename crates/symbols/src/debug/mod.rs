@@ -3,9 +3,13 @@
 //! [`addr2line`] knows lines and functions. It follows calls that were inlined into each other by calling itself, so
 //! information that nests them without end is refused before it is asked.
 
+pub(crate) mod index;
 mod split;
 mod stack;
+pub(crate) mod types;
+pub(crate) mod variables;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,6 +61,8 @@ pub struct Debug {
     dwarf: Arc<Dwarf>,
     context: Context<Slice>,
     too_deep: bool,
+    index: OnceCell<index::Index>,
+    types: types::KnownTypes,
 }
 
 impl Debug {
@@ -76,7 +82,14 @@ impl Debug {
         let dwarf = Arc::new(dwarf);
         let too_deep = is_too_deep(&dwarf);
         let context = Context::from_arc_dwarf(dwarf.clone()).ok()?;
-        Some(Debug { path: path.to_owned(), dwarf, context, too_deep })
+        Some(Debug {
+            path: path.to_owned(),
+            dwarf,
+            context,
+            too_deep,
+            index: OnceCell::new(),
+            types: types::KnownTypes::default(),
+        })
     }
 
     /// The functions that code at an address belongs to, the innermost inlined one first. None if it has no line.
@@ -107,6 +120,15 @@ impl Debug {
     pub fn positions(&self) -> impl Iterator<Item = DebugPosition> + '_ {
         let ranges = self.context.find_location_range(0, u64::MAX).ok();
         ranges.into_iter().flatten().filter_map(|(_, _, location)| DebugPosition::of(&location))
+    }
+
+    /// The static variable that begins at an address, or the nearest before it.
+    pub(crate) fn global_before(&self, address: u64) -> Option<(u64, &index::Global)> {
+        if self.too_deep { None } else { self.index().global_before(&self.dwarf, address) }
+    }
+
+    fn index(&self) -> &index::Index {
+        self.index.get_or_init(|| index::Index::read(&self.dwarf))
     }
 
     fn damaged(&self, what: String) -> Error {

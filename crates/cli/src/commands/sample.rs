@@ -1,0 +1,176 @@
+//! `memlode sample`: where a program that nobody rebuilt spends its time, and at which data.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use memlode_report::render::terminal::{Style, sampled};
+use memlode_sample::{SampleReport, SampleSource, Sampled, Skid, attach, name, root_of, sample_registers};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::bench::stop_on_signals;
+use super::{OK, print, print_json};
+use crate::args::numbers;
+use crate::args::times::parse_duration;
+use crate::child::exit_code;
+use crate::term;
+
+/// Samples a second of CPU time, at most.
+const FASTEST: u64 = 20_000;
+/// Fewer samples are told to be few.
+const FEW: u64 = 100;
+/// Between two looks whether the program has ended.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Sample a program that nobody rebuilt, or a process that runs: its time by member, line and function
+///
+/// The kernel's clock interrupts each thread so many times a second of its CPU time. Lines come from debug information,
+/// types and members from that and the decoded instructions. Nothing is simulated.
+#[derive(Debug, Parser)]
+#[command(
+    override_usage = "memlode sample [OPTIONS] -p PID\n       memlode sample [OPTIONS] -- PROGRAM ARGS…",
+    after_help = AFTER_HELP
+)]
+pub struct Args {
+    /// The process to sample, with its threads and all that it starts
+    #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present = "command")]
+    pid: Option<u32>,
+    /// Stop after this time; a program that was started is ended then
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Samples a second of CPU time, to 20000
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = rate)]
+    rate: u64,
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
+    top: usize,
+    /// Print JSON; the program's output goes to standard error
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+  memlode sample -- ./prog input
+  memlode sample -p 1234 --duration 10s
+
+Ctrl-C ends the sampling, and the report follows. What the columns mean, and the JSON: docs/sample.md.
+Exit status: the program's, or for a process that runs 0; 1 nothing could be sampled, 2 wrong usage.";
+
+pub fn run(args: Args) -> Result<ExitCode> {
+    let period_ns = 1_000_000_000 / args.rate;
+    // Odd, so that nothing that a program does at a round interval keeps step with it.
+    let period_ns = period_ns | 1;
+    let stop = stop_on_signals()?;
+    let (status, sampled, subject, root) = match args.pid {
+        Some(pid) => {
+            term::line(&format!("sampling process {pid}{}", until(args.duration)));
+            let sampled = attach(pid, period_ns, args.duration, &stop)?;
+            (None, sampled, format!("process {pid}"), root_of(pid))
+        }
+        None => {
+            let (status, sampled) = sample_registers(period_ns, || start(&args, &stop))?;
+            let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
+            (status, sampled, words.join(" "), None)
+        }
+    };
+    let code = status.map_or(OK, exit_code);
+    refuse_nothing(&sampled, &subject, args.pid.is_some(), period_ns)?;
+    let skid = Skid::measure(period_ns.min(MEASURED_NS)).map_or(1, |skid| skid.instructions);
+    let report = name(&sampled, SampleSource { subject, period_ns, skid, root, ..SampleSource::default() });
+    show(&report, &args)?;
+    Ok(ExitCode::from(code))
+}
+
+/// Nanoseconds between the samples that the skid is measured with, at most.
+const MEASURED_NS: u64 = 200_003;
+
+/// Prints a report.
+fn show(report: &SampleReport, args: &Args) -> Result<()> {
+    if args.json {
+        #[derive(serde::Serialize)]
+        struct Document<'a> {
+            format: &'static str,
+            version: u32,
+            #[serde(flatten)]
+            report: &'a SampleReport,
+        }
+        return print_json(&Document { format: "memlode sample", version: 1, report });
+    }
+    let stdout = std::io::stdout();
+    let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: args.top };
+    print(&sampled(report, style))?;
+    if report.samples < FEW {
+        term::note("so few samples say little: sample for longer, or more often with --rate");
+    }
+    Ok(())
+}
+
+fn until(duration: Option<Duration>) -> String {
+    match duration {
+        Some(duration) => format!(" for {}", crate::args::times::duration_text(duration)),
+        None => "; Ctrl-C ends that".into(),
+    }
+}
+
+/// Starts the program and waits for it. `None` if it was ended here.
+fn start(args: &Args, stop: &AtomicBool) -> Result<Option<ExitStatus>> {
+    let mut command = Command::new(&args.command[0]);
+    command.args(&args.command[1..]);
+    if args.json {
+        command.stdout(std::io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?);
+    }
+    let mut child =
+        command.spawn().with_context(|| format!("cannot run {}", args.command[0].to_string_lossy()))?;
+    let begun = Instant::now();
+    let mut ended = false;
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for the program")? {
+            return Ok((!ended).then_some(status));
+        }
+        let is_over = args.duration.is_some_and(|longest| begun.elapsed() >= longest);
+        if !ended && (is_over || stop.load(Ordering::Relaxed)) {
+            ended = true;
+            end(&child);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Asks the program to end; it is waited for, so the number is still its own.
+fn end(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+fn refuse_nothing(sampled: &Sampled, subject: &str, is_attached: bool, period_ns: u64) -> Result<()> {
+    if sampled.samples() > 0 {
+        return Ok(());
+    }
+    let milliseconds = period_ns as f64 / 1e6;
+    match is_attached {
+        true => bail!(
+            "{subject} took less than {milliseconds:.3} ms of CPU time in {:.1} s: it waits for something else than its data",
+            sampled.seconds
+        ),
+        false => bail!(
+            "`{subject}` ended before it had taken {milliseconds:.3} ms of CPU time, so there are no samples: give it more to \
+             do, or sample more often with --rate"
+        ),
+    }
+}
+
+fn rate(text: &str) -> Result<u64, String> {
+    let rate = numbers::count(text)?;
+    match rate {
+        1..=FASTEST => Ok(rate),
+        _ => Err(format!("expected 1 to {FASTEST} samples a second of CPU time")),
+    }
+}

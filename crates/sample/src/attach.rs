@@ -1,0 +1,240 @@
+//! Samples of a process that runs already, with all its threads and all that it starts.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use perf_event::{Builder, Counter, Sampler};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::Error;
+use crate::live::{PAUSE, RING_BYTES, Rings, WITH_REGISTERS, clock, of_processes};
+use crate::records::{Record, RecordEvent};
+use crate::tally::{Sampled, Tally};
+
+/// Bytes of the longest list of maps that is read.
+const MOST_MAPS: u64 = 64 << 20;
+/// From `linux/perf_event.h`: lets an event write into another one's ring.
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+
+/// Samples a process until it ends, `stop` is set or the time is over.
+///
+/// # Errors
+/// If there is no such process, it is somebody else's, or the kernel refuses.
+pub fn attach(
+    pid: u32,
+    period_ns: u64,
+    longest: Option<Duration>,
+    stop: &AtomicBool,
+) -> Result<Sampled, Error> {
+    let process = find(pid)?;
+    // The counters are open as long as these live.
+    let (_followers, samplers) = open(pid, period_ns)?;
+    let mut rings = Rings::new(WITH_REGISTERS, samplers);
+    let mut tally = Tally::default();
+    maps(pid)?.into_iter().for_each(|record| tally.take(record));
+    let begun = Instant::now();
+    while !stop.load(Ordering::Relaxed) && longest.is_none_or(|longest| begun.elapsed() < longest) {
+        let has_ended = has_ended(&process);
+        rings.look(&mut |record| tally.take(record));
+        if has_ended {
+            break;
+        }
+    }
+    rings.finish(&mut |record| tally.take(record));
+    Ok(Sampled { seconds: begun.elapsed().as_secs_f64(), ..tally.finish() })
+}
+
+fn find(pid: u32) -> Result<OwnedFd, Error> {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let process = number.ok_or(Error::NoProcess { pid })?;
+    pidfd_open(process, PidfdFlags::empty()).map_err(|why| match why {
+        // A thread's number is no process's.
+        rustix::io::Errno::SRCH | rustix::io::Errno::INVAL | rustix::io::Errno::NOENT => {
+            Error::NoProcess { pid }
+        }
+        why => Error::System { doing: "cannot watch the process", source: why.into() },
+    })
+}
+
+/// Waits a moment, and returns whether the process has ended.
+fn has_ended(process: &OwnedFd) -> bool {
+    let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE.as_nanos() as i64 };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&pause)).is_ok_and(|ended| ended > 0)
+}
+
+/// Opens the clock for each thread on each processor. Those of a processor share a ring.
+fn open(pid: u32, period_ns: u64) -> Result<(Vec<Counter>, Vec<Sampler>), Error> {
+    let refused = |source: io::Error| match source.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => not_ours(pid).unwrap_or_else(|| Error::refused(source)),
+        Some(libc::EMFILE | libc::ENFILE) => Error::System {
+            doing: "the process has more threads than this user may open files for, one for each processor; \
+                    raise the limit with `ulimit -n`",
+            source,
+        },
+        _ => Error::refused(source),
+    };
+    let mut builder = clock(WITH_REGISTERS, period_ns);
+    of_processes(&mut builder).enabled(true);
+    let processors = online();
+    let mut samplers: Vec<Sampler> = Vec::new();
+    let mut followers = Vec::new();
+    let mut known = BTreeSet::new();
+    // A thread that is started meanwhile by one that is not followed yet is seen by the next look.
+    loop {
+        let threads: Vec<i32> = threads(pid)?.into_iter().filter(|thread| known.insert(*thread)).collect();
+        if threads.is_empty() {
+            break;
+        }
+        for thread in threads {
+            match follow(&mut builder, thread, &processors, &mut samplers, &mut followers) {
+                Ok(()) => {}
+                // It has ended.
+                Err(why) if why.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(why) => return Err(refused(why)),
+            }
+        }
+    }
+    match samplers.is_empty() {
+        true => Err(Error::NoProcess { pid }),
+        false => Ok((followers, samplers)),
+    }
+}
+
+fn follow(
+    builder: &mut Builder<'_>,
+    thread: i32,
+    processors: &[usize],
+    samplers: &mut Vec<Sampler>,
+    followers: &mut Vec<Counter>,
+) -> io::Result<()> {
+    let first = samplers.len() < processors.len();
+    if first {
+        samplers.clear();
+    }
+    for (at, cpu) in processors.iter().enumerate() {
+        let counter = builder.observe_pid(thread).one_cpu(*cpu).build()?;
+        if first {
+            samplers.push(counter.sampled(RING_BYTES)?);
+            continue;
+        }
+        let ring = samplers[at].as_counter().as_raw_fd();
+        // SAFETY: both are descriptors of events that are open, of one processor; the kernel checks them.
+        if unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        followers.push(counter);
+    }
+    Ok(())
+}
+
+/// Numbers of all processors: the process may run on others than this one.
+fn online() -> Vec<usize> {
+    let text = memlode_files::read_text("/sys/devices/system/cpu/online".as_ref(), memlode_files::SMALL);
+    let text = text.unwrap_or_default();
+    let found = ranges(text.trim());
+    if found.is_empty() { crate::live::processors() } else { found }
+}
+
+/// `0-3,8` as numbers.
+fn ranges(text: &str) -> Vec<usize> {
+    let one = |range: &str| {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        Some(from.parse::<usize>().ok()?..=to.parse::<usize>().ok().filter(|to| *to < 1 << 16)?)
+    };
+    text.split(',').filter_map(one).flatten().collect()
+}
+
+fn threads(pid: u32) -> Result<Vec<i32>, Error> {
+    let folder = fs::read_dir(format!("/proc/{pid}/task")).map_err(|_| Error::NoProcess { pid })?;
+    Ok(folder.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Another user's process, if it is that.
+fn not_ours(pid: u32) -> Option<Error> {
+    let owner = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+    let own = rustix::process::geteuid().as_raw();
+    (owner != own && own != 0).then_some(Error::OtherUser { pid, owner, own })
+}
+
+/// The files that the process has mapped, as records of the time before all others.
+fn maps(pid: u32) -> Result<Vec<Record>, Error> {
+    let text =
+        memlode_files::read(format!("/proc/{pid}/maps").as_ref(), MOST_MAPS).map_err(
+            |source| match source.kind() {
+                io::ErrorKind::PermissionDenied => not_ours(pid)
+                    .unwrap_or(Error::System { doing: "cannot read what the process has mapped", source }),
+                _ => Error::NoProcess { pid },
+            },
+        )?;
+    let lines = text.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(map).map(|event| Record { time: 0, pid, tid: pid, event }).collect())
+}
+
+/// `55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:00 1234    /usr/bin/program`
+fn map(line: &[u8]) -> Option<RecordEvent> {
+    let mut fields = line.splitn(6, |byte| *byte == b' ');
+    let mut text = || std::str::from_utf8(fields.next()?).ok();
+    let (range, _, offset) = (text()?, text()?, text()?);
+    let _ = (text()?, text()?);
+    let path = fields.next()?.trim_ascii_start();
+    let (from, to) = range.split_once('-')?;
+    let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
+    let (from, to) = (number(from)?, number(to)?);
+    let path = OsString::from_vec(path.to_vec());
+    Some(RecordEvent::Map { address: from, length: to.checked_sub(from)?, offset: number(offset)?, path })
+}
+
+/// The folder that the files of a process are named from: another one than ours if it runs in a container.
+pub fn root_of(pid: u32) -> Option<PathBuf> {
+    let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
+    let is_other = namespace(&pid.to_string())? != namespace("self")?;
+    is_other.then(|| PathBuf::from(format!("/proc/{pid}/root")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_maps() {
+        let line = b"55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:00 1234    /usr/bin/a program";
+        let Some(RecordEvent::Map { address, length, offset, path }) = map(line) else { panic!("a map") };
+        assert_eq!((address, length, offset), (0x55d0_c0a0_0000, 0x21000, 0x2000));
+        assert_eq!(path, "/usr/bin/a program");
+        assert!(
+            map(b"7ffd0-7ffc0 r-xp 0 0:0 0 x").is_none()
+                && map(b"").is_none()
+                && map(b"- - - - - -").is_none()
+        );
+        let own = maps(std::process::id()).expect("own maps");
+        assert!(own.iter().any(|record| matches!(&record.event, RecordEvent::Map { path, .. }
+            if path.as_encoded_bytes().starts_with(b"/"))));
+    }
+
+    #[test]
+    fn processors_are_ranges() {
+        assert_eq!(ranges("0-2,8"), [0, 1, 2, 8]);
+        assert_eq!(ranges("5"), [5]);
+        assert!(ranges("").is_empty() && ranges("0-99999999").is_empty());
+        assert!(!online().is_empty());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_said_to_be() {
+        let stop = AtomicBool::new(false);
+        for pid in [0, u32::MAX, i32::MAX as u32] {
+            let error = attach(pid, 1_000_003, None, &stop).expect_err("no process");
+            assert!(matches!(error, Error::NoProcess { .. }), "{error}");
+            assert!(error.to_string().contains(&format!("no process {pid}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Programs of the gallery, built without anything of memlode's: the member that they wait for comes first.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use memlode_sample::{Error, SampleReport, SampleSource, Sampled, attach, name, sample_registers};
+
+/// Nanoseconds between samples.
+const PERIOD: u64 = 50_001;
+
+/// A source of the gallery, the member that it waits for, and compilers.
+const PROGRAMS: [(&str, &str, [&str; 2]); 2] = [
+    ("pricing-scan/before.c", "arc.state", ["clang-22", "gcc"]),
+    ("grid-walk/before.cpp", "Cell.next", ["clang++-22", "g++"]),
+];
+
+fn gallery(source: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gallery").join(source)
+}
+
+fn built(folder: &Path, compiler: &str, options: &[&str], source: &Path) -> PathBuf {
+    let program = folder.join("program");
+    let status = Command::new(compiler).arg("-O2").args(options).arg(source).arg("-o").arg(&program).status();
+    assert!(status.expect("a compiler").success());
+    program
+}
+
+fn named(sampled: &Sampled) -> SampleReport {
+    name(
+        sampled,
+        SampleSource { subject: "program".into(), period_ns: PERIOD, skid: 1, ..SampleSource::default() },
+    )
+}
+
+fn started(program: &Path) -> SampleReport {
+    let run = || -> Result<bool, Error> {
+        let status = Command::new(program).stdout(Stdio::null()).status();
+        Ok(status.expect("it runs").success())
+    };
+    let (succeeded, sampled) = sample_registers(PERIOD, run).expect("samples");
+    assert!(succeeded);
+    named(&sampled)
+}
+
+/// The hot member comes first, at the line that the gallery marks.
+fn assert_hot(report: &SampleReport, source: &Path, member: &str, compiler: &str) {
+    let text = std::fs::read_to_string(source).expect("a source");
+    let hot = 1 + text.lines().position(|line| line.contains("// <-- hot")).expect("a hot line") as u32;
+    let first = &report.data[0];
+    assert_eq!((first.name().as_str(), first.lines[0].1), (member, hot), "{compiler}: {report:#?}");
+    let of = &report.coverage;
+    assert!(of.line.share > 0.5 && of.typed.share > 0.8 * of.memory.share, "{compiler}: {of:#?}");
+}
+
+#[test]
+fn the_hot_member_comes_first_whatever_the_compiler() {
+    for (source, member, compilers) in PROGRAMS {
+        for compiler in compilers {
+            let folder = tempfile::tempdir().expect("a folder");
+            let source = gallery(source);
+            let report = started(&built(folder.path(), compiler, &["-g"], &source));
+            assert_hot(&report, &source, member, compiler);
+        }
+    }
+}
+
+/// A shell that starts the program again and again, and is ended at the end.
+struct Forever(Child);
+
+impl Forever {
+    fn start(program: &Path) -> Forever {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "while :; do \"$0\" || exit; done"]).arg(program).stdout(Stdio::null());
+        Forever(shell.spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Forever {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The process is the shell; what it starts is followed.
+#[test]
+fn a_process_that_runs_is_sampled_with_all_that_it_starts() {
+    let (source, member, [_, compiler]) = PROGRAMS[0];
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = gallery(source);
+    let shell = Forever::start(&built(folder.path(), compiler, &["-g"], &source));
+    let stop = AtomicBool::new(false);
+    let sampled = attach(shell.0.id(), PERIOD, Some(Duration::from_secs(4)), &stop).expect("samples");
+    assert_hot(&named(&sampled), &source, member, "attached");
+}
+
+#[test]
+fn a_program_without_debug_information_has_functions_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = started(&built(folder.path(), "gcc", &[], &gallery("pricing-scan/before.c")));
+    assert!(report.functions.iter().any(|row| row.function == "price_block"), "{report:#?}");
+    assert_eq!((report.data.len(), report.lines.len()), (0, 0));
+    assert!(report.images.iter().all(|image| !image.has_debug && image.unread.is_none()));
+    assert_eq!(report.untyped[0].why, "NoDebugInformation");
+}

@@ -1,0 +1,223 @@
+//! Units of the debug information: which has code at an address, what variables are static, where a record is complete.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+
+use gimli::{AttributeValue, Operation, UnitOffset};
+
+use super::{Dwarf, Entry, Slice, Unit, name};
+
+/// An entry of all units, by its place in the section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(pub(crate) usize);
+
+/// A unit, read when it is needed.
+struct Lazy {
+    header: gimli::UnitHeader<Slice>,
+    start: usize,
+    end: usize,
+    unit: OnceCell<Option<Unit>>,
+    /// Ranges of code, and the functions that they belong to.
+    functions: OnceCell<Vec<(u64, u64, UnitOffset)>>,
+}
+
+/// A static variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Global {
+    pub name: String,
+    pub kind: EntryId,
+}
+
+/// Facts that only all units together tell.
+#[derive(Default)]
+struct Whole {
+    /// Keyed by address.
+    globals: BTreeMap<u64, Global>,
+    /// Complete records by name; `None` where units disagree in their size.
+    records: HashMap<String, Option<(EntryId, u64)>>,
+}
+
+/// All units.
+pub(crate) struct Index {
+    units: Vec<Lazy>,
+    /// Ranges of code, and their units.
+    ranges: Vec<(u64, u64, usize)>,
+    whole: OnceCell<Whole>,
+}
+
+impl Index {
+    /// Reads the heads of all units. What is damaged is left out.
+    pub fn read(dwarf: &Dwarf) -> Index {
+        let mut units = Vec::new();
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            let Some(start) = header.offset().as_debug_info_offset() else { continue };
+            let end = start.0.saturating_add(header.length_including_self());
+            units.push(Lazy {
+                header,
+                start: start.0,
+                end,
+                unit: OnceCell::new(),
+                functions: OnceCell::new(),
+            });
+        }
+        let mut index = Index { units, ranges: Vec::new(), whole: OnceCell::new() };
+        let mut found = Vec::new();
+        for number in 0..index.units.len() {
+            let Some(unit) = index.unit(dwarf, number) else { continue };
+            let Ok(mut ranges) = dwarf.unit_ranges(unit) else { continue };
+            while let Ok(Some(range)) = ranges.next() {
+                found.push((range.begin, range.end, number));
+            }
+        }
+        found.sort_unstable();
+        index.ranges = found;
+        index
+    }
+
+    pub fn unit(&self, dwarf: &Dwarf, number: usize) -> Option<&Unit> {
+        let lazy = &self.units[number];
+        lazy.unit.get_or_init(|| dwarf.unit(lazy.header.clone()).ok()).as_ref()
+    }
+
+    /// The unit that an entry lies in, and the entry's place in it.
+    pub fn place(&self, id: EntryId) -> Option<(usize, UnitOffset)> {
+        let number = self.units.partition_point(|unit| unit.start <= id.0).checked_sub(1)?;
+        let unit = &self.units[number];
+        (id.0 < unit.end).then(|| (number, UnitOffset(id.0 - unit.start)))
+    }
+
+    pub fn id(&self, number: usize, offset: UnitOffset) -> EntryId {
+        EntryId(self.units[number].start + offset.0)
+    }
+
+    /// The entry that an attribute refers to.
+    pub fn reference(&self, number: usize, value: AttributeValue<Slice>) -> Option<EntryId> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(self.id(number, offset)),
+            AttributeValue::DebugInfoRef(offset) => Some(EntryId(offset.0)),
+            _ => None,
+        }
+    }
+
+    /// The function with code at an address: its unit and entry.
+    pub fn function_at(&self, dwarf: &Dwarf, address: u64) -> Option<(usize, UnitOffset)> {
+        let behind = self.ranges.partition_point(|(from, _, _)| *from <= address);
+        // Ranges of units do not overlap in whole files; of those that do, some are looked at.
+        let near = self.ranges[..behind].iter().rev().take(16).filter(|(_, to, _)| address < *to);
+        near.filter_map(|(_, _, number)| {
+            let functions = self.functions(dwarf, *number);
+            let holds = |(from, to, _): &&(u64, u64, UnitOffset)| (*from..*to).contains(&address);
+            functions.iter().find(holds).map(|(_, _, entry)| (*number, *entry))
+        })
+        .next()
+    }
+
+    fn functions(&self, dwarf: &Dwarf, number: usize) -> &[(u64, u64, UnitOffset)] {
+        self.units[number].functions.get_or_init(|| {
+            let mut found = Vec::new();
+            let Some(unit) = self.unit(dwarf, number) else { return found };
+            let mut entries = unit.entries();
+            while let Ok(Some((_, entry))) = entries.next_dfs() {
+                if entry.tag() != gimli::DW_TAG_subprogram {
+                    continue;
+                }
+                let Ok(mut ranges) = dwarf.die_ranges(unit, entry) else { continue };
+                while let Ok(Some(range)) = ranges.next() {
+                    found.push((range.begin, range.end, entry.offset()));
+                }
+            }
+            found
+        })
+    }
+
+    /// The static variable that begins at an address, or the nearest before it.
+    pub fn global_before(&self, dwarf: &Dwarf, address: u64) -> Option<(u64, &Global)> {
+        let globals = &self.whole(dwarf).globals;
+        globals.range(..=address).next_back().map(|(at, global)| (*at, global))
+    }
+
+    /// The record of a name, where it is complete.
+    pub fn record(&self, dwarf: &Dwarf, name: &str) -> Option<EntryId> {
+        self.whole(dwarf).records.get(name).copied().flatten().map(|(id, _)| id)
+    }
+
+    fn whole(&self, dwarf: &Dwarf) -> &Whole {
+        self.whole.get_or_init(|| {
+            let mut whole = Whole::default();
+            for number in 0..self.units.len() {
+                let Some(unit) = self.unit(dwarf, number) else { continue };
+                let mut entries = unit.entries();
+                while let Ok(Some((_, entry))) = entries.next_dfs() {
+                    self.note(dwarf, number, unit, entry, &mut whole);
+                }
+            }
+            whole
+        })
+    }
+
+    fn note(&self, dwarf: &Dwarf, number: usize, unit: &Unit, entry: &Entry<'_, '_>, whole: &mut Whole) {
+        match entry.tag() {
+            gimli::DW_TAG_variable => {
+                let Some(address) = static_address(dwarf, unit, entry) else { return };
+                let Some((name, kind)) = self.name_and_type(dwarf, number, entry) else { return };
+                whole.globals.insert(address, Global { name, kind });
+            }
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
+                let bytes = entry.attr_value(gimli::DW_AT_byte_size).ok().flatten();
+                let Some(bytes) = bytes.and_then(|bytes| bytes.udata_value()) else { return };
+                let Ok(Some(name)) = name(dwarf, unit, entry) else { return };
+                let id = self.id(number, entry.offset());
+                let known = whole.records.entry(name).or_insert(Some((id, bytes)));
+                if known.is_some_and(|(_, other)| other != bytes) {
+                    *known = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The name and type of a variable or parameter, which may be those of the entry that it is an instance of.
+    pub fn name_and_type(
+        &self,
+        dwarf: &Dwarf,
+        number: usize,
+        entry: &Entry<'_, '_>,
+    ) -> Option<(String, EntryId)> {
+        let unit = self.unit(dwarf, number)?;
+        let mut text = name(dwarf, unit, entry).ok().flatten();
+        let mut kind =
+            entry.attr_value(gimli::DW_AT_type).ok()?.and_then(|value| self.reference(number, value));
+        let mut origin = self.origin(number, entry);
+        // An instance of a declaration's definition, at most.
+        for _ in 0..4 {
+            if text.is_some() && kind.is_some() {
+                break;
+            }
+            let (number, offset) = self.place(origin?)?;
+            let unit = self.unit(dwarf, number)?;
+            let entry = unit.entry(offset).ok()?;
+            text = text.or_else(|| name(dwarf, unit, &entry).ok().flatten());
+            let other = entry.attr_value(gimli::DW_AT_type).ok()?;
+            kind = kind.or_else(|| self.reference(number, other?));
+            origin = self.origin(number, &entry);
+        }
+        Some((text?, kind?))
+    }
+
+    fn origin(&self, number: usize, entry: &Entry<'_, '_>) -> Option<EntryId> {
+        let of = |attribute| self.reference(number, entry.attr_value(attribute).ok()??);
+        of(gimli::DW_AT_abstract_origin).or_else(|| of(gimli::DW_AT_specification))
+    }
+}
+
+fn static_address(dwarf: &Dwarf, unit: &Unit, entry: &Entry<'_, '_>) -> Option<u64> {
+    let AttributeValue::Exprloc(place) = entry.attr_value(gimli::DW_AT_location).ok()?? else { return None };
+    let mut operations = place.operations(unit.encoding());
+    let address = match operations.next().ok()?? {
+        Operation::Address { address } => address,
+        Operation::AddressIndex { index } => dwarf.address(unit, index).ok()?,
+        _ => return None,
+    };
+    operations.next().ok()?.is_none().then_some(address).filter(|address| *address != 0)
+}

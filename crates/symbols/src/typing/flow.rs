@@ -1,0 +1,329 @@
+//! Values followed from instruction to instruction, until nothing changes any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{Code, ConditionCode, Mnemonic, OpKind};
+
+use super::state::{State, Value, common};
+use super::{Known, TypedAccess, Untyped};
+use crate::debug::index::EntryId;
+use crate::instruction::{Flow, Instruction, Operand, Operands, Register};
+
+/// Registers that a function may change without restoring them: rax, rdx, rcx, rsi, rdi, r8 to r11.
+const CHANGED_BY_CALLS: [u8; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
+/// Looks at each block, in the mean, at most: states only lose, so a few suffice.
+const MOST_LOOKS: usize = 200;
+
+/// The instructions of a function, one behind the other. What is none ends them.
+pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(instruction) = Instruction::decode(&code[at..], address + at as u64) {
+        at += (instruction.next() - instruction.address()) as usize;
+        found.push(instruction);
+    }
+    found
+}
+
+/// Accesses of a function of which nothing is known.
+pub fn untyped(code: &[Instruction], operands: &mut Operands, why: Untyped) -> Vec<TypedAccess> {
+    let one = |instruction: &Instruction| {
+        let operand = accessed(operands, instruction);
+        let data = Err(if operand.is_some() { why } else { Untyped::NoMemory });
+        TypedAccess { address: instruction.address(), operand, data }
+    };
+    code.iter().map(one).collect()
+}
+
+/// The operand that an instruction waits for: the one that it names, or else the first, and what is loaded before what is
+/// stored.
+fn accessed(operands: &mut Operands, instruction: &Instruction) -> Option<Operand> {
+    let found: Vec<Operand> = operands.of(instruction).filter(|operand| operand.bytes > 0).collect();
+    let is_stack = |operand: &&Operand| operand.base() != Some(Register::STACK);
+    let named = found.iter().filter(is_stack).max_by_key(|operand| operand.loads);
+    named.or(found.first()).copied()
+}
+
+/// Finds what each instruction touches.
+pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) -> Vec<TypedAccess> {
+    let blocks = blocks(code);
+    let mut before: BTreeMap<usize, State> = BTreeMap::new();
+    if !code.is_empty() {
+        before.insert(0, State::entry());
+    }
+    let mut waiting: BTreeSet<usize> = before.keys().copied().collect();
+    let mut looks = 0;
+    // Where jumps go that tables tell: to blocks that nothing else leads to.
+    let mut by_table: Option<State> = None;
+    loop {
+        while let Some(block) = waiting.pop_first() {
+            looks += 1;
+            if looks > MOST_LOOKS * blocks.len() {
+                return untyped(code, operands, Untyped::UnknownPointer);
+            }
+            let mut state = before[&block].clone();
+            let end = blocks.range(block + 1..).next().copied().unwrap_or(code.len());
+            for instruction in &code[block..end] {
+                step(known, instruction, operands, &mut state);
+            }
+            let last = &code[end - 1];
+            if last.flow() == Flow::Ends && last.0.is_jmp_near_indirect() {
+                let frame = state.clone().only_frame();
+                match &mut by_table {
+                    Some(other) => _ = other.meet(&frame),
+                    None => by_table = Some(frame),
+                }
+            }
+            for next in successors(code, end - 1) {
+                let is_new = match before.get_mut(&next) {
+                    Some(other) => other.meet(&state),
+                    None => before.insert(next, state.clone()).is_none(),
+                };
+                if is_new {
+                    waiting.insert(next);
+                }
+            }
+        }
+        // One at a time: what it leads to is reached by it.
+        let Some(block) = blocks.iter().find(|block| !before.contains_key(block)) else { break };
+        before.insert(*block, by_table.clone().unwrap_or_default());
+        // Padding behind a jump is run by nobody.
+        let end = blocks.range(block + 1..).next().copied().unwrap_or(code.len());
+        if code[*block..end].iter().any(|instruction| instruction.0.mnemonic() != Mnemonic::Nop) {
+            waiting.insert(*block);
+        }
+    }
+    tell(known, code, operands, &blocks, &before)
+}
+
+fn tell(
+    known: &Known<'_>,
+    code: &[Instruction],
+    operands: &mut Operands,
+    blocks: &BTreeSet<usize>,
+    before: &BTreeMap<usize, State>,
+) -> Vec<TypedAccess> {
+    let mut found = Vec::with_capacity(code.len());
+    let mut state = State::default();
+    for (at, instruction) in code.iter().enumerate() {
+        if blocks.contains(&at) {
+            state = before.get(&at).cloned().unwrap_or_default();
+        }
+        let address = instruction.address();
+        known.overlay(address, &mut state);
+        let operand = accessed(operands, instruction);
+        let data = operand.ok_or(Untyped::NoMemory).and_then(|operand| known.data(address, &operand, &state));
+        found.push(TypedAccess { address, operand, data });
+        step(known, instruction, operands, &mut state);
+    }
+    found
+}
+
+/// Indices of the instructions that others lead to.
+fn blocks(code: &[Instruction]) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    if !code.is_empty() {
+        found.insert(0);
+    }
+    for (at, instruction) in code.iter().enumerate() {
+        let target = match instruction.flow() {
+            Flow::Next | Flow::Call => continue,
+            Flow::Jump(target) | Flow::Branch(target) => index(code, target),
+            Flow::Ends => None,
+        };
+        found.extend(target.into_iter().chain((at + 1 < code.len()).then_some(at + 1)));
+    }
+    found
+}
+
+fn index(code: &[Instruction], address: u64) -> Option<usize> {
+    code.binary_search_by_key(&address, Instruction::address).ok()
+}
+
+fn successors(code: &[Instruction], at: usize) -> impl Iterator<Item = usize> {
+    let next = (at + 1 < code.len()).then_some(at + 1);
+    let (next, target) = match code[at].flow() {
+        Flow::Next | Flow::Call => (next, None),
+        Flow::Branch(target) => (next, index(code, target)),
+        Flow::Jump(target) => (None, index(code, target)),
+        Flow::Ends => (None, None),
+    };
+    next.into_iter().chain(target)
+}
+
+/// The state behind an instruction.
+fn step(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, state: &mut State) {
+    known.overlay(instruction.address(), state);
+    let stack = state.get(Register::STACK);
+    let decoded = &instruction.0;
+    let target = (decoded.op_count() > 0 && decoded.op0_kind() == OpKind::Register)
+        .then(|| Register::of(decoded.op0_register()))
+        .flatten();
+    // Half a register holds numbers, but no address.
+    let whole = target.filter(|_| decoded.op0_register().size() >= 4);
+    let is_half = decoded.op0_register().size() == 4;
+    let value = whole.and_then(|target| result(known, instruction, operands, state, target));
+    let value = value.filter(|value| !is_half || matches!(value, Value::Multiple(_)) || is_static(decoded));
+    let is_push = decoded.mnemonic() == Mnemonic::Push;
+    let stored =
+        if is_push || decoded.mnemonic() == Mnemonic::Mov { stored(instruction, state) } else { None };
+    store(instruction, operands, state, stored);
+    let written: Vec<Register> = operands.written(instruction).collect();
+    for register in written {
+        state.set(register, Value::Unknown);
+    }
+    if let (Some(target), Some(value)) = (whole, value) {
+        state.set(target, value);
+    }
+    if matches!(instruction.flow(), Flow::Call) {
+        CHANGED_BY_CALLS.iter().for_each(|number| state.set(Register(*number), Value::Unknown));
+        state.set(Register::STACK, stack);
+    } else if decoded.is_stack_instruction() && decoded.mnemonic() != Mnemonic::Leave {
+        state.set(Register::STACK, known.moved(stack, decoded.stack_pointer_increment().into()));
+    }
+}
+
+/// The pointer that a store writes.
+fn stored(instruction: &Instruction, state: &State) -> Option<Value> {
+    let decoded = &instruction.0;
+    let last = decoded.op_count().checked_sub(1)?;
+    let is_whole = decoded.op_kind(last) == OpKind::Register && decoded.op_register(last).size() == 8;
+    Register::of(decoded.op_register(last)).filter(|_| is_whole).map(|register| state.get(register))
+}
+
+/// Keeps in the frame what is stored there.
+fn store(instruction: &Instruction, operands: &mut Operands, state: &mut State, value: Option<Value>) {
+    let stores: Vec<Operand> = operands.of(instruction).filter(|operand| operand.stores).collect();
+    for operand in stores {
+        let base = operand.base().map(|base| state.get(base));
+        if let (Some(Value::Frame(at)), None) = (base, operand.index()) {
+            let at = at.wrapping_add(operand.displacement() as i64);
+            state.keep(at, value.unwrap_or_default());
+        }
+    }
+}
+
+/// The value that an instruction gives its first operand, a whole register; `None` if that is not known.
+fn result(
+    known: &Known<'_>,
+    instruction: &Instruction,
+    operands: &mut Operands,
+    state: &State,
+    target: Register,
+) -> Option<Value> {
+    let decoded = &instruction.0;
+    let address = instruction.address();
+    let source = |at: u32| {
+        let register = Register::of(decoded.op_register(at))?;
+        (decoded.op_kind(at) == OpKind::Register && decoded.op_register(at).size() >= 4)
+            .then(|| state.get(register))
+    };
+    let number = |at: u32| decoded.try_immediate(at).ok().map(|number| number as i64);
+    match decoded.mnemonic() {
+        Mnemonic::Mov => {
+            if let Some(value) = source(1) {
+                return Some(value);
+            }
+            match decoded.op1_kind() {
+                OpKind::Memory => {
+                    let operand = operands.of(instruction).next()?;
+                    Some(known.loaded(address, &operand, state))
+                }
+                _ => {
+                    let number = number(1)?;
+                    let object = if known.is_fixed { address_of(known, number as u64) } else { None };
+                    object.or(Some(Value::multiple(number.unsigned_abs())))
+                }
+            }
+        }
+        Mnemonic::Pop => {
+            let operand = operands.of(instruction).next()?;
+            Some(known.loaded(address, &operand, state))
+        }
+        Mnemonic::Lea => lea(known, instruction, state),
+        Mnemonic::Add => match (state.get(target), source(1)) {
+            (own @ Value::Into(..), Some(other)) => Some(known.indexed(own, other.stride())),
+            (own, Some(other @ Value::Into(..))) => Some(known.indexed(other, own.stride())),
+            (own, Some(other)) => Some(Value::multiple(common(own.stride(), other.stride()))),
+            (own, None) => number(1).map(|by| known.moved(own, by)),
+        },
+        Mnemonic::Sub => number(1).map(|by| known.moved(state.get(target), by.wrapping_neg())),
+        Mnemonic::Inc => Some(known.moved(state.get(target), 1)),
+        Mnemonic::Dec => Some(known.moved(state.get(target), -1)),
+        Mnemonic::Xor if decoded.op0_register() == decoded.op1_register() => Some(Value::multiple(0)),
+        Mnemonic::Shl => {
+            let by = decoded.try_immediate(1).ok().filter(|by| *by < 32)?;
+            Some(Value::multiple(state.get(target).stride().checked_shl(by as u32)?))
+        }
+        Mnemonic::Imul => {
+            let factor = number(decoded.op_count().checked_sub(1)?)?;
+            let from =
+                if decoded.op_count() == 3 { source(1).unwrap_or_default() } else { state.get(target) };
+            Some(Value::multiple(from.stride().checked_mul(factor.unsigned_abs())?))
+        }
+        Mnemonic::Movsxd => {
+            let from = Register::of(decoded.op1_register()).map(|from| state.get(from).stride());
+            Some(Value::multiple(from?))
+        }
+        _ if is_conditional_move(decoded.code()) => {
+            let (own, other) = (state.get(target), source(1)?);
+            (own == other).then_some(own)
+        }
+        _ => None,
+    }
+}
+
+fn is_conditional_move(code: Code) -> bool {
+    code.condition_code() != ConditionCode::None && !code.is_jcc_short_or_near()
+}
+
+/// Returns whether an instruction may put a static address into half a register, as those of fixed programs fit there.
+fn is_static(decoded: &iced_x86::Instruction) -> bool {
+    decoded.mnemonic() == Mnemonic::Mov && decoded.op1_kind() == OpKind::Immediate32
+}
+
+/// The address of a static variable.
+fn address_of(known: &Known<'_>, address: u64) -> Option<Value> {
+    known.global(address).map(|(_, kind, offset)| Value::Into(kind, offset, 0))
+}
+
+fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Value> {
+    let decoded = &instruction.0;
+    let displacement = decoded.memory_displacement64() as i64;
+    let scale = u64::from(decoded.memory_index_scale());
+    let base = Register::of(decoded.memory_base()).map(|base| state.get(base));
+    let index = Register::of(decoded.memory_index()).map(|index| state.get(index));
+    let stride = index.map(|index| index.stride() * scale);
+    match (base, index) {
+        // Addressed from the instruction on, or by a number alone.
+        (None, None) => address_of(known, displacement as u64),
+        (Some(base @ Value::Into(..)), _) => {
+            let moved = known.moved(base, displacement);
+            Some(stride.map_or(moved, |stride| known.indexed(moved, stride)))
+        }
+        (base, Some(index @ Value::Into(..))) if scale == 1 => {
+            let moved = known.moved(index, displacement);
+            Some(base.map_or(moved, |base| known.indexed(moved, base.stride())))
+        }
+        (Some(base @ Value::Frame(at)), index) => {
+            let at = at.wrapping_add(displacement);
+            match (index, stride) {
+                (Some(_), Some(stride)) => {
+                    let (kind, offset) = known.frame_object(decoded.ip(), at, state)?;
+                    Some(known.indexed(Value::Into(kind, offset, 0), stride))
+                }
+                _ => Some(known.moved(base, displacement)),
+            }
+        }
+        (base, _) => {
+            let both = common(base.map_or(0, Value::stride), stride.unwrap_or(0));
+            Some(Value::multiple(common(both, displacement.unsigned_abs())))
+        }
+    }
+}
+
+impl Known<'_> {
+    fn frame_object(&self, address: u64, at: i64, state: &State) -> Option<(EntryId, i64)> {
+        self.frame_variable(address, at, state).map(|(_, kind, offset)| (kind, offset))
+    }
+}

@@ -1,0 +1,366 @@
+//! The type and member that an instruction of a program touches, by debug information alone: nobody has to rebuild it.
+//!
+//! Debug information says which variable is in which register, instruction by instruction, and what it points to. From
+//! there values are followed forward through a function: copied, loaded from members, moved on by numbers, kept in the
+//! frame. So `mov rax, [rdi + 8]` and `cmp [rax + 16], 0` are `list.head` and `node.key`.
+//!
+//! Followed is the type and the offset in it, not the number. A pointer that moves beyond the end of an object is
+//! taken to be in an array of these.
+
+mod flow;
+mod state;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::ProgramFile;
+use crate::debug::Debug;
+use crate::debug::index::EntryId;
+use crate::debug::types::Shape;
+use crate::debug::variables::{FrameBase, Located, Place, Variables};
+use crate::instruction::{Instruction, Operand, Operands, Register};
+
+use state::{State, Value, common};
+
+/// Data that an access touches, as far as the program says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypedData {
+    /// The type of the object, if it has a name: "arc".
+    pub kind: Option<String>,
+    /// The member, if the object has any: "state", "pos.x".
+    pub member: Option<String>,
+    /// The variable that the object is, of the stack or static: "table".
+    pub variable: Option<String>,
+}
+
+/// Why an access has no type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Untyped {
+    /// The program has no debug information, or none that can be read.
+    NoDebugInformation,
+    /// The instruction lies in no function that debug information knows.
+    NoFunction,
+    /// It is no instruction that is known.
+    NoInstruction,
+    /// The instruction touches no memory.
+    NoMemory,
+    /// No variable says what the register points to.
+    UnknownPointer,
+    /// It points to something without a type: `void *`.
+    UntypedPointer,
+    /// The frame, where no variable lies: a register's value that is kept there, or a return address.
+    Frame,
+    /// Memory of the thread's own, or that of which vectors have the addresses.
+    OtherMemory,
+    /// Static memory, where no variable lies.
+    Static,
+}
+
+/// Bytes of the largest function that is followed.
+const MOST_CODE: u64 = 1 << 20;
+
+/// The memory that an instruction touches.
+#[derive(Clone, Debug)]
+pub struct TypedAccess {
+    /// The instruction.
+    pub address: u64,
+    /// The operand, where there is one.
+    pub operand: Option<Operand>,
+    /// The data, or why there is none to tell.
+    pub data: Result<TypedData, Untyped>,
+}
+
+/// A function whose instructions have been looked at.
+struct Function {
+    from: u64,
+    to: u64,
+    /// In the order of addresses.
+    accesses: Vec<TypedAccess>,
+}
+
+/// Types of a program's instructions: a function is looked at when one of its instructions is asked for.
+#[derive(Default)]
+pub struct Typing {
+    functions: Vec<Rc<Function>>,
+    operands: Operands,
+}
+
+impl Typing {
+    /// The instruction that has a byte at `address`, and what it touches.
+    pub fn at(&mut self, program: &ProgramFile, address: u64) -> TypedAccess {
+        let none = |why| TypedAccess { address, operand: None, data: Err(why) };
+        let known = self.functions.iter().find(|function| (function.from..function.to).contains(&address));
+        let function = match known.cloned() {
+            Some(function) => function,
+            None => match self.look(program, address) {
+                Ok(function) => {
+                    self.functions.push(function.clone());
+                    function
+                }
+                Err(why) => return none(why),
+            },
+        };
+        let behind = function.accesses.partition_point(|access| access.address <= address);
+        match behind.checked_sub(1) {
+            Some(at) => function.accesses[at].clone(),
+            None => none(Untyped::NoInstruction),
+        }
+    }
+
+    fn look(&mut self, program: &ProgramFile, address: u64) -> Result<Rc<Function>, Untyped> {
+        let debug = program.debug();
+        let variables = debug.and_then(|debug| debug.variables_at(address));
+        let holds = |range: &&(u64, u64)| (range.0..range.1).contains(&address);
+        let from_debug = variables.as_ref().and_then(|found| found.code.iter().find(holds).copied());
+        let from_symbols =
+            || program.function_at(address).map(|symbol| (symbol.address, symbol.address + symbol.bytes));
+        let (from, to) = from_debug.or_else(from_symbols).ok_or(Untyped::NoFunction)?;
+        if to - from > MOST_CODE {
+            return Err(Untyped::NoFunction);
+        }
+        let code = flow::decode(program.bytes_at(from, (to - from) as usize), from);
+        let accesses = match (debug, variables) {
+            (Some(debug), Some(variables)) => {
+                let known = Known {
+                    debug,
+                    is_fixed: program.is_fixed(),
+                    variables: &variables,
+                    by_code: by_code(debug, &code, &variables),
+                };
+                flow::follow(&known, &code, &mut self.operands)
+            }
+            (debug, _) => {
+                let why = if debug.is_some() { Untyped::NoFunction } else { Untyped::NoDebugInformation };
+                flow::untyped(&code, &mut self.operands, why)
+            }
+        };
+        Ok(Rc::new(Function { from, to, accesses }))
+    }
+}
+
+/// For each instruction the variables that debug information has there, pointers to the largest objects first.
+fn by_code(debug: &Debug, code: &[Instruction], variables: &Variables) -> HashMap<u64, Vec<usize>> {
+    let pointee = |located: &Located| match debug.type_facts(located.kind)?.shape {
+        Shape::Pointer(Some(to)) => debug.type_facts(to).map(|facts| facts.bytes),
+        _ => None,
+    };
+    let mut order: Vec<usize> = (0..variables.located.len()).collect();
+    order.sort_by_key(|number| std::cmp::Reverse(pointee(&variables.located[*number])));
+    let mut found: HashMap<u64, Vec<usize>> = HashMap::new();
+    for number in order {
+        let located = &variables.located[number];
+        let from = code.partition_point(|instruction| instruction.address() < located.code.0);
+        let inside = code[from..].iter().take_while(|instruction| instruction.address() < located.code.1);
+        inside.for_each(|instruction| found.entry(instruction.address()).or_default().push(number));
+    }
+    found
+}
+
+/// The object of an access.
+struct Object {
+    variable: Option<String>,
+    kind: EntryId,
+    /// Bytes from its beginning.
+    offset: i64,
+    /// An unknown multiple of this is added, if it is not 0.
+    stride: u64,
+}
+
+/// All that is known of a function beforehand.
+struct Known<'a> {
+    debug: &'a Debug,
+    /// Numbers in instructions may be addresses.
+    is_fixed: bool,
+    variables: &'a Variables,
+    by_code: HashMap<u64, Vec<usize>>,
+}
+
+impl Known<'_> {
+    fn located(&self, address: u64) -> impl Iterator<Item = &Located> {
+        let numbers = self.by_code.get(&address).into_iter().flatten();
+        numbers.map(|number| &self.variables.located[*number])
+    }
+
+    /// The object that a value of a type points to, from its beginning on. An iterator is a pointer, too.
+    fn pointer(&self, kind: EntryId) -> Option<Value> {
+        let whole = self.debug.type_facts(kind)?;
+        let inner = match whole.shape {
+            Shape::Record(_) if whole.bytes == 8 => self.debug.inside(kind, 0, 0, 8)?.kind,
+            _ => kind,
+        };
+        match self.debug.type_facts(inner)?.shape {
+            Shape::Pointer(Some(to)) if self.debug.type_facts(to).is_some() => Some(Value::Into(to, 0, 0)),
+            Shape::Pointer(_) => Some(Value::Untyped),
+            _ => None,
+        }
+    }
+
+    /// Puts into registers and the frame what debug information says of an instruction.
+    fn overlay(&self, address: u64, state: &mut State) {
+        for located in self.located(address) {
+            let Some(value) = self.pointer(located.kind) else { continue };
+            match located.place {
+                Place::Value(register, offset) => {
+                    let moved = self.moved(value, offset.wrapping_neg());
+                    let known = state.get(register);
+                    if !self.is_part_of(known, moved) {
+                        state.set(register, moved);
+                    }
+                }
+                Place::At(..) | Place::Frame(_) => {
+                    if let Some(at) = self.frame_offset(located.place, state) {
+                        state.slots.insert(at, value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns whether what is known says more: a pointer to a vector that is a member of something is one to that.
+    fn is_part_of(&self, known: Value, said: Value) -> bool {
+        match (known, said) {
+            (Value::Into(outer, offset, 0), Value::Into(inner, at, _)) => {
+                self.debug.holds(outer, offset.wrapping_sub(at), inner)
+            }
+            (Value::Into(..) | Value::Frame(_), Value::Untyped) => true,
+            // A variable of the frame is found by its place.
+            (Value::Frame(_), _) => true,
+            _ => false,
+        }
+    }
+
+    /// The offset of a place from the frame's canonical address.
+    fn frame_offset(&self, place: Place, state: &State) -> Option<i64> {
+        let (base, offset) = match place {
+            Place::Value(..) => return None,
+            Place::At(register, offset) => (state.get(register), offset),
+            Place::Frame(offset) => match self.variables.base {
+                FrameBase::Canonical => (Value::Frame(0), offset),
+                FrameBase::Register(register) => (state.get(register), offset),
+                FrameBase::Unknown => return None,
+            },
+        };
+        match base {
+            Value::Frame(at) => at.checked_add(offset),
+            _ => None,
+        }
+    }
+
+    /// A value with a number added. Pointers stay within their object: beyond it lies the next of an array.
+    fn moved(&self, value: Value, by: i64) -> Value {
+        match value {
+            Value::Into(kind, offset, stride) => {
+                let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes as i64);
+                let moved = offset.wrapping_add(by);
+                Value::Into(kind, if bytes > 0 { moved.rem_euclid(bytes) } else { moved }, stride)
+            }
+            Value::Multiple(of) => Value::multiple(common(of, by.unsigned_abs())),
+            Value::Frame(offset) => Value::Frame(offset.wrapping_add(by)),
+            other => other,
+        }
+    }
+
+    /// A pointer with an unknown multiple of a number added: the next objects of an array, or of one that is a member.
+    fn indexed(&self, value: Value, stride: u64) -> Value {
+        let Value::Into(kind, offset, before) = value else { return Value::Unknown };
+        let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes);
+        match bytes > 0 && stride.is_multiple_of(bytes) {
+            true => value,
+            false => Value::Into(kind, offset, common(stride, before)),
+        }
+    }
+
+    /// The static variable at an address.
+    fn global(&self, address: u64) -> Option<(String, EntryId, i64)> {
+        let (at, global) = self.debug.global_before(address)?;
+        let offset = address - at;
+        let bytes = self.debug.type_facts(global.kind)?.bytes;
+        (offset < bytes).then(|| (global.name.clone(), global.kind, offset as i64))
+    }
+
+    /// The variable of the frame at an offset from its canonical address.
+    fn frame_variable(&self, address: u64, at: i64, state: &State) -> Option<(String, EntryId, i64)> {
+        self.located(address).find_map(|located| {
+            let offset = at.checked_sub(self.frame_offset(located.place, state)?)?;
+            let bytes = self.debug.type_facts(located.kind)?.bytes;
+            (offset >= 0 && (offset as u64) < bytes).then(|| (located.name.to_string(), located.kind, offset))
+        })
+    }
+
+    /// The object that an operand touches.
+    fn object(&self, address: u64, operand: &Operand, state: &State) -> Result<Object, Untyped> {
+        if operand.is_thread_local() || operand.is_vector() {
+            return Err(Untyped::OtherMemory);
+        }
+        let displacement = operand.displacement() as i64;
+        let value = |register: Option<Register>| register.map(|register| state.get(register));
+        let (base, index) = (value(operand.base()), value(operand.index()));
+        let scale = u64::from(operand.scale());
+        let of = |found: Option<(String, EntryId, i64)>, index: Option<Value>, why| {
+            let (name, kind, offset) = found.ok_or(why)?;
+            let index = index.map(|index| index.stride() * scale);
+            let start = Value::Into(kind, offset, 0);
+            match index.map_or(start, |stride| self.indexed(start, stride)) {
+                Value::Into(kind, offset, stride) => {
+                    Ok(Object { variable: Some(name), kind, offset, stride })
+                }
+                _ => Err(why),
+            }
+        };
+        let pointer = |pointer: Value, index: Option<u64>| match index
+            .map_or(pointer, |stride| self.indexed(pointer, stride))
+        {
+            Value::Into(kind, offset, stride) => {
+                Ok(Object { variable: None, kind, offset: offset.wrapping_add(displacement), stride })
+            }
+            _ => Err(Untyped::UnknownPointer),
+        };
+        match (base, index) {
+            (Some(base @ Value::Into(..)), index) => pointer(base, index.map(|index| index.stride() * scale)),
+            (base, Some(index @ Value::Into(..))) if scale == 1 => pointer(index, base.map(Value::stride)),
+            (Some(Value::Frame(at)), index) => {
+                of(self.frame_variable(address, at.wrapping_add(displacement), state), index, Untyped::Frame)
+            }
+            // Addressed from the instruction on.
+            (None, None) => of(self.global(displacement as u64), None, Untyped::Static),
+            (Some(Value::Untyped), _) => Err(Untyped::UntypedPointer),
+            // A static array's address is in the instruction.
+            (None, index) if self.is_fixed => of(self.global(displacement as u64), index, Untyped::Static),
+            (base, None) if self.is_fixed => {
+                of(self.global(displacement as u64), base, Untyped::UnknownPointer)
+            }
+            _ => Err(Untyped::UnknownPointer),
+        }
+    }
+
+    /// The data that an operand touches, in words.
+    fn data(&self, address: u64, operand: &Operand, state: &State) -> Result<TypedData, Untyped> {
+        let Object { variable, kind, offset, stride } = self.object(address, operand, state)?;
+        let inside = self.debug.inside(kind, offset, stride, operand.bytes.into());
+        let inside = inside.ok_or(Untyped::UnknownPointer)?;
+        let kind = match inside.member {
+            Some(_) => self.debug.type_name(kind),
+            None => self.debug.type_name(inside.kind),
+        };
+        Ok(TypedData { kind, member: inside.member, variable })
+    }
+
+    /// The value that a load of eight bytes gives.
+    fn loaded(&self, address: u64, operand: &Operand, state: &State) -> Value {
+        if let Some(Value::Frame(at)) = operand.base().map(|base| state.get(base))
+            && operand.index().is_none()
+            && let Some(value) = state.slots.get(&at.wrapping_add(operand.displacement() as i64))
+        {
+            return *value;
+        }
+        let Ok(Object { kind, offset, stride, .. }) = self.object(address, operand, state) else {
+            return Value::Unknown;
+        };
+        let inside = self.debug.inside(kind, offset, stride, 8);
+        let pointer = inside.filter(|inside| inside.rest == 0).and_then(|inside| self.pointer(inside.kind));
+        pointer.unwrap_or(Value::Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests;

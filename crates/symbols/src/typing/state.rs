@@ -1,0 +1,104 @@
+//! Registers and the frame, as far as their types are known.
+
+use std::collections::BTreeMap;
+
+use crate::debug::index::EntryId;
+use crate::instruction::{REGISTERS, Register};
+
+/// A value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Value {
+    #[default]
+    Unknown,
+    /// A pointer to something without a type.
+    Untyped,
+    /// A number that is a multiple of this one: 0, which is a multiple of all, or 2 and more.
+    Multiple(u64),
+    /// The address of an object of this type, bytes from its beginning, and a number of which an unknown multiple is added,
+    /// as in an array that is a member; 0 if nothing is.
+    Into(EntryId, i64, u64),
+    /// An address in the frame: bytes from the canonical address, which is where the caller's frame ends.
+    Frame(i64),
+}
+
+impl Value {
+    /// The number that it is a multiple of.
+    pub fn stride(self) -> u64 {
+        if let Value::Multiple(of) = self { of } else { 1 }
+    }
+
+    /// A multiple of a number.
+    pub fn multiple(of: u64) -> Value {
+        if of == 1 { Value::Unknown } else { Value::Multiple(of) }
+    }
+}
+
+/// The greatest number that divides both; 0 is divided by all.
+pub fn common(one: u64, other: u64) -> u64 {
+    let (mut one, mut other) = (one, other);
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// The values at an instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    registers: [Value; REGISTERS],
+    /// Pointers that are kept in the frame, by their offset from the canonical address.
+    pub slots: BTreeMap<i64, Value>,
+}
+
+/// Slots of a frame that are followed.
+const MOST_SLOTS: usize = 4096;
+
+impl State {
+    /// The beginning of a function: the return address is on top of the stack.
+    pub fn entry() -> State {
+        let mut state = State::default();
+        state.set(Register::STACK, Value::Frame(-8));
+        state
+    }
+
+    pub fn get(&self, register: Register) -> Value {
+        self.registers[usize::from(register.0)]
+    }
+
+    pub fn set(&mut self, register: Register, value: Value) {
+        self.registers[usize::from(register.0)] = value;
+    }
+
+    /// Keeps a value in the frame.
+    pub fn keep(&mut self, at: i64, value: Value) {
+        if value == Value::Unknown || self.slots.len() >= MOST_SLOTS {
+            self.slots.remove(&at);
+        } else {
+            self.slots.insert(at, value);
+        }
+    }
+
+    /// Keeps what both have. Returns whether that is less than it was.
+    pub fn meet(&mut self, other: &State) -> bool {
+        let before = self.clone();
+        for (own, other) in self.registers.iter_mut().zip(&other.registers) {
+            *own = match (*own, *other) {
+                (Value::Multiple(one), Value::Multiple(other)) => Value::multiple(common(one, other)),
+                (one, other) if one == other => one,
+                _ => Value::Unknown,
+            };
+        }
+        self.slots.retain(|at, value| other.slots.get(at) == Some(value));
+        *self != before
+    }
+
+    /// Forgets all but where the frame is.
+    pub fn only_frame(mut self) -> State {
+        for value in &mut self.registers {
+            if !matches!(value, Value::Frame(_)) {
+                *value = Value::Unknown;
+            }
+        }
+        self
+    }
+}
