@@ -121,12 +121,13 @@ const OPENING: &[&str] = &["File::open(", "fs::read(", "fs::read_to_string("];
 
 /// Sources that open files by themselves, and why they may.
 const OPENS: &[(&str, &str)] = &[
-    ("crates/cli/src/commands/validate.rs", "the input of a program, which may be a FIFO"),
     ("crates/cli/src/interrupt.rs", "the kernel's"),
+    ("crates/cli/src/itself.rs", "the input of a program, which may be a FIFO"),
     ("crates/collect/src/control.rs", "the kernel's"),
     ("crates/collect/src/images.rs", "the kernel's"),
     ("crates/collect/src/private.rs", "a folder that is ours, to lock it"),
     ("crates/collect/src/process/mod.rs", "the kernel's"),
+    ("crates/counters/src/kernel.rs", "the kernel's"),
     ("crates/measure/src/bias/blocks.rs", "a file that a child of ours wrote"),
     ("crates/measure/src/bias/pages.rs", "the kernel's"),
     ("crates/measure/src/inside/tracee.rs", "the kernel's"),
