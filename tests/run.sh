@@ -32,7 +32,7 @@ suite_lit19() { make -s -C instrument check LLVM=19; }
 # The package, the tutorial's text, analyses in parts, and these in Spark.
 suite_python() {
   setup/python.sh && target/python/bin/python tests/python/package.py &&
-    target/python/bin/python tests/python/tutorial.py &&
+    target/python/bin/python tests/python/exports.py && target/python/bin/python tests/python/tutorial.py &&
     target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
 }
 

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use memlode_export::{ArrowTable, ColumnType, Field, Strings};
+use memlode_export::{ArrowTable, ColumnType, Field, ListItems, Strings};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -100,16 +100,21 @@ impl ArrowSchema {
     /// Makes the schema of record batches with these fields.
     pub fn of(fields: &[Field]) -> ArrowSchema {
         let field = |field: &Field| {
-            let (format, text) = match field.ty {
-                ColumnType::U64 => ("L", None),
-                ColumnType::U32 => ("I", None),
-                ColumnType::Bool => ("b", None),
-                ColumnType::Keys8 => ("c", Some("u")),
-                ColumnType::Keys32 => ("i", Some("u")),
+            let (format, text, items) = match field.ty {
+                ColumnType::U64 => ("L", None, None),
+                ColumnType::U32 => ("I", None, None),
+                ColumnType::I64 => ("l", None, None),
+                ColumnType::F64 => ("g", None, None),
+                ColumnType::Bool => ("b", None, None),
+                ColumnType::Keys8 => ("c", Some("u"), None),
+                ColumnType::Keys32 => ("i", Some("u"), None),
+                ColumnType::TextLists => ("+l", None, Some("u")),
+                ColumnType::U64Lists => ("+l", None, Some("L")),
             };
             let values = text.map(|text| ArrowSchema::new(text, "", NULLABLE, Vec::new(), None));
+            let items = items.map(|item| ArrowSchema::new(item, "item", 0, Vec::new(), None));
             let flags = if field.nullable { NULLABLE } else { 0 };
-            ArrowSchema::new(format, &field.name, flags, Vec::new(), values)
+            ArrowSchema::new(format, &field.name, flags, items.into_iter().collect(), values)
         };
         ArrowSchema::new("+s", "", 0, fields.iter().map(field).collect(), None)
     }
@@ -190,7 +195,15 @@ impl ArrowArray {
             let bits = validity.map_or(ptr::null(), |validity| validity.bits.as_ptr().cast());
             let buffers = vec![bits, column.values.bytes().as_ptr().cast()];
             let size = (table.rows, validity.map_or(0, |validity| validity.nulls));
-            ArrowArray::new(size, buffers, Vec::new(), column.values.strings().map(texts), owner.clone())
+            let items = column.values.items().map(|items| match items {
+                ListItems::Texts(strings) => texts(strings),
+                ListItems::U64(numbers) => {
+                    let buffers = vec![ptr::null(), numbers.as_ptr().cast()];
+                    ArrowArray::new((numbers.len(), 0), buffers, Vec::new(), None, owner.clone())
+                }
+            });
+            let keys = column.values.strings().map(texts);
+            ArrowArray::new(size, buffers, items.into_iter().collect(), keys, owner.clone())
         };
         let columns = table.columns.iter().map(column).collect();
         ArrowArray::new((table.rows, 0), vec![ptr::null()], columns, None, owner.clone())

@@ -41,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("html", &["report"]),
-    ("export", &["trace", "machine", "simulate", "attribute", "report"]),
+    ("export", &["trace", "machine", "simulate", "attribute", "analyses", "report"]),
     (
         "cli",
         &[
@@ -89,7 +89,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("syntect", &["html"]),
     ("two-face", &["html"]),
     ("base64", &["html"]),
-    ("flate2", &["html"]),
+    ("flate2", &["export", "html"]),
     ("zstd", &["trace"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -103,6 +103,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("anstyle", &["report", "cli"]),
     ("anstream", &["cli"]),
     ("polars-arrow-format", &["export"]),
+    ("prost", &["export"]),
+    ("fxprof-processed-profile", &["export"]),
 ];
 
 /// Text that must not stand in the sources of a crate, and in which crates it may.

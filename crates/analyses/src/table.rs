@@ -66,6 +66,8 @@ pub struct Table {
     pub meta: &'static TableMeta,
     /// Names of the columns.
     pub columns: Vec<String>,
+    /// The kind of values of each.
+    pub holds: Vec<Holds>,
     /// The most important rows first, or in the order of time.
     pub rows: Vec<Vec<Value>>,
 }
@@ -107,7 +109,7 @@ impl Table {
     /// A table of a shape. `levels` are the names of the cache levels, for columns that there are one for
     /// each of; `with_time` says whether there are seconds.
     pub fn new(meta: &'static TableMeta, levels: &[String], with_time: bool, rows: Vec<Vec<Value>>) -> Table {
-        let mut columns = Vec::new();
+        let (mut columns, mut holds) = (Vec::new(), Vec::new());
         for column in meta.columns.iter().filter(|column| with_time || column.holds != Holds::Seconds) {
             match column.id.split_once('*') {
                 None => columns.push(column.id.to_string()),
@@ -115,9 +117,10 @@ impl Table {
                     columns.extend(levels.iter().map(|level| format!("{before}{level}{after}")));
                 }
             }
+            holds.resize(columns.len(), column.holds);
         }
         debug_assert!(rows.iter().all(|row| row.len() == columns.len()), "{}", meta.id);
-        Table { meta, columns, rows }
+        Table { meta, columns, holds, rows }
     }
 
     /// The same for a shape whose columns are always those.

@@ -15,6 +15,7 @@ mod control;
 mod destination;
 mod door;
 mod driver;
+mod exported;
 mod install;
 mod interrupt;
 #[cfg(feature = "measure")]

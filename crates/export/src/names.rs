@@ -160,7 +160,8 @@ impl SiteNames {
     }
 }
 
-fn kind(site: &Site) -> i8 {
+/// The number of a site's kind among [`KINDS`].
+pub(crate) fn kind(site: &Site) -> i8 {
     match (site.kind, site.flags & flag::ATOMIC != 0) {
         _ if site.is_prefetch() => 5,
         (SiteKind::Store, false) => 1,

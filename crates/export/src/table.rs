@@ -20,19 +20,20 @@ pub enum ColumnType {
     U64,
     /// Unsigned, 32 bits.
     U32,
+    /// Signed, 64 bits.
+    I64,
+    /// Floating, 64 bits.
+    F64,
     /// A bit.
     Bool,
     /// Text by keys of 8 bits: few different ones.
     Keys8,
     /// Text by keys of 32 bits.
     Keys32,
-}
-
-impl ColumnType {
-    /// Returns whether its values are keys of texts.
-    pub fn is_text(self) -> bool {
-        matches!(self, ColumnType::Keys8 | ColumnType::Keys32)
-    }
+    /// A list of texts.
+    TextLists,
+    /// A list of unsigned numbers of 64 bits.
+    U64Lists,
 }
 
 /// Texts, one after the other.
@@ -106,29 +107,59 @@ pub struct Validity {
 }
 
 /// Values of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ColumnValues {
     /// [`ColumnType::U64`]
     U64(Vec<u64>),
     /// [`ColumnType::U32`]
     U32(Vec<u32>),
+    /// [`ColumnType::I64`]
+    I64(Vec<i64>),
+    /// [`ColumnType::F64`]
+    F64(Vec<f64>),
     /// [`ColumnType::Bool`]: a bit for each row, the first one lowest.
     Bits(Vec<u8>),
     /// [`ColumnType::Keys8`]
     Keys8(Vec<i8>, Arc<Strings>),
     /// [`ColumnType::Keys32`]
     Keys32(Vec<i32>, Arc<Strings>),
+    /// [`ColumnType::TextLists`]: where each list begins among the texts, and where the last one ends.
+    TextLists(Vec<i32>, Arc<Strings>),
+    /// [`ColumnType::U64Lists`]: where each list begins among the numbers, and where the last one ends.
+    U64Lists(Vec<i32>, Vec<u64>),
+}
+
+/// The values that the lists of a column are cut from.
+pub enum ListItems<'a> {
+    /// Texts.
+    Texts(&'a Arc<Strings>),
+    /// Numbers.
+    U64(&'a [u64]),
 }
 
 impl ColumnValues {
-    /// As they lie in memory.
+    /// As they lie in memory; of lists, where each begins.
     pub fn bytes(&self) -> &[u8] {
         match self {
             ColumnValues::U64(values) => bytemuck::cast_slice(values),
             ColumnValues::U32(values) => bytemuck::cast_slice(values),
+            ColumnValues::I64(values) => bytemuck::cast_slice(values),
+            ColumnValues::F64(values) => bytemuck::cast_slice(values),
             ColumnValues::Bits(bits) => bits,
             ColumnValues::Keys8(keys, _) => bytemuck::cast_slice(keys),
             ColumnValues::Keys32(keys, _) => bytemuck::cast_slice(keys),
+            ColumnValues::TextLists(offsets, _) | ColumnValues::U64Lists(offsets, _) => {
+                bytemuck::cast_slice(offsets)
+            }
+        }
+    }
+
+    /// Returns what lists are cut from.
+    pub fn items(&self) -> Option<ListItems<'_>> {
+        match self {
+            ColumnValues::TextLists(_, texts) => Some(ListItems::Texts(texts)),
+            ColumnValues::U64Lists(_, numbers) => Some(ListItems::U64(numbers)),
+            _ => None,
         }
     }
 
@@ -142,7 +173,7 @@ impl ColumnValues {
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BatchColumn {
     /// Its values; where one is missing, whatever.
     pub values: ColumnValues,
@@ -178,7 +209,7 @@ impl BatchColumn {
 
 impl Validity {
     /// `None` if all are there.
-    fn of<T: Copy>(values: &[T], is_there: impl Fn(T) -> bool) -> Option<Validity> {
+    pub(crate) fn of<T: Copy>(values: &[T], is_there: impl Fn(T) -> bool) -> Option<Validity> {
         let bits = bits(values, is_there);
         let there: u32 = bits.iter().map(|byte| byte.count_ones()).sum();
         let nulls = values.len() - there as usize;
@@ -202,7 +233,7 @@ pub(crate) fn put_bits<T: Copy>(bits: &mut Vec<u8>, values: &[T], is_set: impl F
 }
 
 /// A record batch: columns in the order of a schema, equally long.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArrowTable {
     /// Rows.
     pub rows: usize,

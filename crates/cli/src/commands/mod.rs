@@ -14,6 +14,7 @@ mod ctl;
 mod diff;
 mod doctor;
 pub mod dump;
+mod export;
 mod guide;
 mod html;
 #[cfg(feature = "measure")]
@@ -124,6 +125,7 @@ enum Command {
     Html(html::Args),
     Sim(sim::Args),
     Replay(replay::Args),
+    Export(export::Args),
     Timeline(timeline::Args),
     Whatif(whatif::Args),
     Advise(advise::Args),
@@ -181,6 +183,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Html(args) => html::run(args),
         Command::Sim(args) => sim::run(args, given),
         Command::Replay(args) => replay::run(args, given),
+        Command::Export(args) => export::run(args),
         Command::Timeline(args) => timeline::run(args, given),
         Command::Advise(args) => advise::run(args, given),
         Command::Budget(args) => budget::run(args),

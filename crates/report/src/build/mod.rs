@@ -18,6 +18,7 @@ mod unrecorded;
 pub mod what_if;
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use memlode_analyses::{self as analyses, View};
@@ -26,7 +27,7 @@ use memlode_attribute::place::{Line, Place, What, place, what};
 use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Row, Tables};
 use memlode_attribute::{
-    ClassId, CostModel, Counts, Coverage, PathId, Profile, StandardErrors, Wait, WaitKind,
+    Cell, ClassId, CostModel, Counts, Coverage, PathId, Profile, StandardErrors, Wait, WaitKind,
 };
 use memlode_machine::{Machine, Provenance};
 use memlode_replay::Replayed;
@@ -73,12 +74,7 @@ pub fn report_costing(
     let names = trace.sites();
     let levels = level_names(machine);
     let sample = sample::sample(trace, profile, &levels);
-    let tables = Tables::new(profile, names, &latencies).costing(costs);
-    // What was switched by hand is no random sample: its errors are unknown.
-    let tables = match sample.as_ref().and_then(|sample| sample.access_share.as_ref()) {
-        Some(covered) => tables.of_sample(covered.value),
-        None => tables,
-    };
+    let tables = costed(trace, profile, &latencies, costs, sample.as_ref());
     let total = tables.whole();
     let builder = Builder {
         names,
@@ -132,6 +128,46 @@ pub fn report_costing(
         }),
         remote: profile.remote,
     }
+}
+
+/// The tables of a profile with their costs, and with their errors where they are a random sample's.
+fn costed<'a>(
+    trace: &'a Trace,
+    profile: &'a Profile,
+    latencies: &'a [u32],
+    costs: &'a CostModel,
+    sample: Option<&model::Sample>,
+) -> Tables<'a> {
+    let tables = Tables::new(profile, trace.sites(), latencies).costing(costs);
+    // What was switched by hand is no random sample: its errors are unknown.
+    match sample.and_then(|sample| sample.access_share.as_ref()) {
+        Some(covered) => tables.of_sample(covered.value),
+        None => tables,
+    }
+}
+
+/// Sums a profile up by a key of its cells, as the tables of its report are: the costliest first, without cells that have no key.
+pub fn rows_by<K: Hash + Eq + Ord + Clone>(
+    trace: &Trace,
+    machine: &Machine,
+    profile: &Profile,
+    costs: &CostModel,
+    key: impl Fn(&Cell) -> Option<K>,
+) -> Vec<model::Row<K>> {
+    let (latencies, levels) = (machine.latencies(), level_names(machine));
+    let sample = sample::sample(trace, profile, &levels);
+    let tables = costed(trace, profile, &latencies, costs, sample.as_ref());
+    let total = tables.whole();
+    let builder = Builder {
+        names: trace.sites(),
+        profile,
+        latencies: &latencies,
+        levels: &levels,
+        total_stall: tables.stall_cycles(&total.counts),
+        total_wait: total.wait.cycles(),
+        borrowed: &Borrowed::default(),
+    };
+    builder.rows(&tables.roll(key), K::clone)
 }
 
 /// Returns what the machine calls its levels; a name that comes twice gets a number.

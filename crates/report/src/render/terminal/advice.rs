@@ -9,6 +9,7 @@ use super::comparison::{confidence, verdict};
 use super::names::access_label;
 use super::record::draw_with;
 use super::source::source;
+use super::style::apart;
 use super::transfers;
 use crate::model::{Advice, Level, Position, StructureChart, WhatIf};
 use crate::render::text::{brief, count, percent_of, printable};
@@ -146,6 +147,13 @@ fn gain(gain: f64) -> String {
         gain if gain >= 0.0 => format!("{} fewer cycles", percent_of(gain)),
         loss => format!("{} more cycles", percent_of(-loss)),
     }
+}
+
+/// Returns advice as sentences that nobody has wrapped: the edits, what they change, and how sure that is.
+pub fn advice_sentences(item: &WhatIf) -> Vec<String> {
+    let edits: Vec<_> = item.edits.iter().map(|edit| printable(edit)).collect();
+    let gained = format!("{}: {}", gain(item.gain), changes(item).join(", "));
+    [edits.join("; "), gained, confidence(item)].map(|sentence| apart(&sentence)).to_vec()
 }
 
 /// Advice in two or three lines.

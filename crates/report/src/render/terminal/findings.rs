@@ -7,7 +7,7 @@ use super::names::{data_label, home_label, place_label};
 use super::sample::{not_told_apart, stall_share, with_error};
 use super::shared;
 use super::source::source;
-use super::style::together as together_text;
+use super::style::{apart, together as together_text};
 use crate::model::{
     Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
     SharedObject,
@@ -101,6 +101,18 @@ pub fn listed(report: &Report) -> Vec<&SharedObject> {
         Ranked::Waits(_) => None,
     };
     shown.filter_map(shared).collect()
+}
+
+/// Returns a finding as sentences that nobody has wrapped: the data, its line and its share of the wait, the facts, and what to
+/// change, if it says so.
+pub fn finding_sentences(report: &Report, finding: &Finding) -> Vec<String> {
+    let Access { data, position } = &finding.subject;
+    let (data, place) = (data_label(data, 0).whole(), place_label(position, 0).whole());
+    let share = stall_share(finding.cost.wait_share, finding.cost.standard_error);
+    let head = format!("{data} at {place}: {share} of the wait");
+    let edit = finding.edit.as_ref().map(|edit| advice(edit, finding));
+    let all = [head].into_iter().chain(facts(report, finding)).chain(edit);
+    all.map(|sentence| apart(&sentence)).collect()
 }
 
 /// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes below.

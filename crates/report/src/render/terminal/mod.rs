@@ -30,8 +30,9 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use super::sentences;
 use crate::model::{Analysis, Report, SharedObject, Simulation};
 
-pub use advice::{advice, glance};
+pub use advice::{advice, advice_sentences, glance};
 pub use comparison::{comparison, confidence, verdict, what_if};
+pub use findings::finding_sentences;
 pub use names::{home, name, object, place};
 pub use record::draw as draw_record;
 pub use refusal::refusal;

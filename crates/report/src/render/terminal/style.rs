@@ -13,6 +13,11 @@ pub fn together(text: &str) -> String {
     text.replace(' ', &NO_BREAK.to_string())
 }
 
+/// Text of which any space may end a line.
+pub fn apart(text: &str) -> String {
+    text.replace(NO_BREAK, " ")
+}
+
 /// The look of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {

@@ -1,0 +1,113 @@
+//! Tables of analyses as columns.
+//!
+//! A column of data becomes the columns `type`, `member` and `variable`, a line `file`, `line`, `function` and those behind; where
+//! an analysis has several, each with what tells them apart in front, such as `load_file` and `store_file`.
+
+use memlode_analyses::Holds;
+use memlode_report::{AnalysisTable, Data, NamedHome, NamedValue, Position};
+
+use super::subjects;
+use crate::columns::{Columns, ExportedTable};
+
+/// Makes a table of one that an analysis filled, whose columns hold values of these kinds.
+pub fn of_analysis(found: &AnalysisTable, holds: &[Holds]) -> ExportedTable {
+    let mut out = Columns::new(found.rows.len());
+    for (at, (column, &holds)) in found.columns.iter().zip(holds).enumerate() {
+        let values: Vec<&NamedValue> = found.rows.iter().map(|row| &row[at]).collect();
+        add(&mut out, &column.id, holds, &values);
+    }
+    out.named(&found.id)
+}
+
+fn add(out: &mut Columns, id: &str, holds: Holds, values: &[&NamedValue]) {
+    match holds {
+        Holds::Count | Holds::Bytes => out.maybe_u64(id, values.iter().map(|value| number(value))),
+        Holds::Step => out.maybe_i64(
+            id,
+            values.iter().map(|value| match value {
+                NamedValue::Step(step) => Some(*step),
+                _ => None,
+            }),
+        ),
+        Holds::Seconds | Holds::Share => out.maybe_f64(id, values.iter().map(|value| fraction(value))),
+        Holds::Word(_) | Holds::File | Holds::Name => {
+            out.maybe_text(id, values.iter().map(|value| text(value)));
+        }
+        Holds::Histogram => pairs(out, id, ["from_bytes", "times"], values),
+        Holds::Threads => pairs(out, id, ["thread", "count"], values),
+        Holds::What => {
+            let data: Vec<Data> = values.iter().map(|value| data(value)).collect();
+            subjects::named_data(out, &prefix(id, "data"), &data.iter().collect::<Vec<_>>());
+        }
+        Holds::Place => {
+            let lines: Vec<Option<&Position>> = values.iter().map(|value| position(value)).collect();
+            subjects::positions(out, &prefix(id, "line"), &lines);
+        }
+        Holds::Object => subjects::homes(out, &values.iter().map(|value| home(value)).collect::<Vec<_>>()),
+    }
+}
+
+/// Returns the beginning of the names of several columns that are made of one: nothing for the analysis's only one of its kind.
+fn prefix(id: &str, usual: &str) -> String {
+    match id.strip_suffix(usual).unwrap_or(id).trim_end_matches('_') {
+        "" => String::new(),
+        which => format!("{which}_"),
+    }
+}
+
+fn number(value: &NamedValue) -> Option<u64> {
+    match value {
+        NamedValue::Count(number) | NamedValue::Bytes(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn fraction(value: &NamedValue) -> Option<f64> {
+    match value {
+        NamedValue::Seconds(number) | NamedValue::Share(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn text(value: &NamedValue) -> Option<&str> {
+    match value {
+        NamedValue::Text(text) => Some(text),
+        NamedValue::Word(word) => Some(word),
+        _ => None,
+    }
+}
+
+fn data(value: &NamedValue) -> Data {
+    match value {
+        NamedValue::Data(data) => data.clone(),
+        _ => Data::default(),
+    }
+}
+
+fn position(value: &NamedValue) -> Option<&Position> {
+    match value {
+        NamedValue::Position(position) => Some(position),
+        _ => None,
+    }
+}
+
+fn home(value: &NamedValue) -> Option<&NamedHome> {
+    match value {
+        NamedValue::Home(home) => Some(home),
+        _ => None,
+    }
+}
+
+/// Adds pairs as two lists.
+fn pairs(out: &mut Columns, id: &str, names: [&str; 2], values: &[&NamedValue]) {
+    let both: Vec<(Vec<u64>, Vec<u64>)> = values
+        .iter()
+        .map(|value| match value {
+            NamedValue::Histogram(buckets) => buckets.iter().copied().unzip(),
+            NamedValue::Threads(threads) => threads.iter().map(|&(id, count)| (u64::from(id), count)).unzip(),
+            _ => Default::default(),
+        })
+        .collect();
+    out.u64s(&format!("{id}_{}", names[0]), both.iter().map(|(first, _)| first.clone()));
+    out.u64s(&format!("{id}_{}", names[1]), both.iter().map(|(_, second)| second.clone()));
+}

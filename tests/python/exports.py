@@ -1,0 +1,285 @@
+"""`memlode export`: each format is opened by a program that it is for, and says what the report says."""
+
+import csv
+import gzip
+import importlib
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jsonschema
+import pyarrow as pa
+from grpc_tools import protoc
+
+HERE = pathlib.Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "export.md"
+
+# A file, a function and a type whose names hold what formats separate their parts with.
+HEADER = "odd;na 'me,\t(1).h"
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include "odd;na 'me,	(1).h"
+struct node { struct node *next; long key, rest[14]; };
+enum { NODES = 20000 };
+static long counter[16];
+__attribute__((noinline)) long deep(struct node *node, int left) {
+  return left == 0 ? 0 : node->key + deep(node->next, left - 1);
+}
+__attribute__((noinline)) long quoted(const long *values) __asm__("quo\"ted;\tname\xff");
+long quoted(const long *values) { return values[3] + values[5]; }
+static void *work(void *argument) {
+  struct node *nodes = calloc(NODES, sizeof *nodes);
+  for (int i = 0; i < NODES; i++) {
+    nodes[i].next = &nodes[(i * 7919L + 1) % NODES];
+    nodes[i].key = i;
+  }
+  long sum = (long)argument;
+  for (struct node *node = nodes; sum < 300000000; node = node->next)
+    sum += key_of(&node->key);
+  sum += deep(nodes, 300) + quoted(counter);
+  counter[(long)argument]++;
+  free(nodes);
+  return (void *)(long)(sum == 1);
+}
+int main(void) {
+  pthread_t other;
+  pthread_create(&other, NULL, work, (void *)1);
+  pthread_join(other, NULL);
+  return work((void *)2) != NULL;
+}
+"""
+INLINED = """static inline long key_of(const long *key) {
+  return *key + 20000;
+}
+"""
+MACHINE = """
+name = "odd"
+description = "a level whose name is no word"
+sources = ["made up"]
+cores = 2
+line_bytes = 64
+memory_latency_cycles = 100
+
+[[level]]
+name = "L1 \\"d\\""
+size = "4 KiB"
+ways = 4
+latency_cycles = 4
+
+[[level]]
+name = "L2"
+size = "64 KiB"
+ways = 8
+latency_cycles = 12
+"""
+
+
+class Exports(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = pathlib.Path(cls.folder.name)
+        cls.trace = str(cls.root / "trace")
+        (cls.root / "odd.c").write_text(PROGRAM)
+        (cls.root / HEADER).write_text(INLINED)
+        (cls.root / "machine.toml").write_text(MACHINE)
+        program = str(cls.root / "odd")
+        subprocess.run(
+            ["memlode", "cc", "-O1", "odd.c", "-o", program, "-lpthread"], check=True, cwd=cls.root
+        )
+        subprocess.run(
+            ["memlode", "record", "-o", cls.trace, "--", program], check=True, stderr=subprocess.DEVNULL
+        )
+        cls.report = json.loads(cls.memlode("report", "--json"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def memlode(cls, command, *words):
+        arguments = ["memlode", command, cls.trace, "-m", str(cls.root / "machine.toml"), *words]
+        return subprocess.run(arguments, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    def export(self, name, *words):
+        """The file of this name."""
+        self.memlode("export", "--to", str(self.root / name), *words)
+        return self.root / name
+
+    def totals(self):
+        """What all metrics of a profile sum up to, in their order."""
+        total = self.report["total"]
+        counts = [total["accesses"], total["reads"], total["writes"], *total["misses"].values()]
+        return [*counts, total["stall_cycles"], round(total["wait"]["cycles"])]
+
+    def metrics(self):
+        misses = [f"misses_{level}" for level in self.report["total"]["misses"]]
+        return ["accesses", "reads", "writes", *misses, "stall_cycles", "wait_cycles"]
+
+    def test_tables(self):
+        """CSV and both forms of Arrow have the report's numbers, and the page has all their columns."""
+        self.export("csv", "--table", "all,strides,timeline", "--format", "csv")
+        self.export("arrow", "--table", "all,strides,timeline", "--format", "arrow")
+        self.export("arrows", "--table", "all,strides,timeline", "--format", "arrows")
+        documented = set(re.findall(r"`([\w*]+)`", PAGE.read_text()))
+        names = sorted(file.stem for file in (self.root / "csv").iterdir())
+        self.assertEqual(len(names), 15)
+        for name in names:
+            with open(self.root / "csv" / f"{name}.csv", newline="", encoding="utf-8") as text:
+                rows = list(csv.DictReader(text))
+            table = pa.ipc.open_file(self.root / "arrow" / f"{name}.arrow").read_all()
+            table.validate(full=True)
+            self.assertEqual(table, pa.ipc.open_stream(self.root / "arrows" / f"{name}.arrows").read_all())
+            self.assertEqual(len(rows), table.num_rows)
+            for column in table.column_names:
+                for row, value in zip(rows, table[column].to_pylist()):
+                    written = float(row[column]) if isinstance(value, float) else row[column]
+                    self.assertEqual(written, plain(value), f"{name}.{column}")
+                for level in self.report["total"]["misses"]:
+                    column = column.replace(level, "*")
+                column = column.replace("written_", "missed_")
+                if name not in ("strides", "timeline"):
+                    self.assertIn(column, documented, f"{PAGE.name} does not have {name}.{column}")
+        for name, of in [("lines", "lines"), ("members", "fields"), ("objects", "objects"), ("data", "data")]:
+            table = pa.ipc.open_file(self.root / "arrow" / f"{name}.arrow").read_all()
+            rows = self.report[of]
+            self.assertEqual(table["accesses"].to_pylist(), [row["accesses"] for row in rows])
+            self.assertEqual(table["wait_cycles"].to_pylist(), [row["wait"]["cycles"] for row in rows])
+            for level in self.report["total"]["misses"]:
+                self.assertEqual(table[f"misses_{level}"].to_pylist(), [row["misses"][level] for row in rows])
+        sites = pa.ipc.open_file(self.root / "arrow" / "sites.arrow").read_all()
+        self.assertEqual(sum(sites["accesses"].to_pylist()), self.report["total"]["accesses"])
+        layouts = pa.ipc.open_file(self.root / "arrow" / "layouts.arrow").read_all().to_pylist()
+        key = next(row for row in layouts if (row["type"], row["member"]) == ("node", "key"))
+        self.assertEqual((key["first_bit"], key["bits"], key["type_bytes"]), (64, 64, 128))
+
+    def test_one_table(self):
+        """One table goes to standard output, and is what is in its file."""
+        file = self.export("lines.csv")
+        self.assertEqual(self.memlode("export", "--to", "-", "--format", "csv"), file.read_bytes())
+        rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"), newline="")))
+        self.assertEqual(rows[0]["function"], self.report["lines"][0]["function"])
+        self.assertIn(HEADER, {pathlib.Path(row["file"]).name for row in rows})
+
+    def test_callgrind(self):
+        """callgrind_annotate sums up the functions' own costs itself, and finds no line malformed."""
+        file = self.export("callgrind.out.odd")
+        text = file.read_text()
+        file.write_text(re.sub("^summary: .*\n", "", text, flags=re.MULTILINE))
+        printed = subprocess.run(
+            ["callgrind_annotate", "--threshold=100", "--tree=both", str(file)],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        self.assertEqual(printed.stderr, "")
+        program = next(line for line in printed.stdout.splitlines() if "PROGRAM TOTALS" in line)
+        numbers = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) \(", program)]
+        self.assertEqual(numbers, self.totals())
+        self.assertIn("key_of", printed.stdout)
+        # What was inlined is called from the function that it was inlined into.
+        self.assertRegex(printed.stdout, r"> .*:key_of \(1x\)")
+        self.assertIn(f"summary: {' '.join(map(str, self.totals()))}\n", text)
+
+    def test_folded(self):
+        """Whoever takes the text behind the last blank of each line has the sum."""
+        for metric, total in zip(self.metrics(), self.totals()):
+            lines = self.export("stacks.folded", "--metric", metric).read_text().split("\n")
+            self.assertEqual(lines.pop(), "")
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), total)
+            self.assertTrue(all(line.isprintable() for line in lines))
+        stacks = [line.rsplit(" ", 1)[0].split(";") for line in lines]
+        self.assertIn(["work", "key_of_[i]"], [stack[-3:-1] for stack in stacks])
+        self.assertTrue({len(stack) for stack in stacks} <= {2, 3}, "a name is one part of a stack")
+
+    def test_pprof(self):
+        """Read by pprof's own schema."""
+        raw = gzip.decompress(self.export("odd.pb.gz").read_bytes())
+        arguments = ["protoc", f"--proto_path={HERE}", f"--python_out={self.root}", "profile.proto"]
+        self.assertEqual(protoc.main(arguments), 0)
+        sys.path.insert(0, str(self.root))
+        profile = importlib.import_module("profile_pb2").Profile.FromString(raw)
+        text = profile.string_table
+        self.assertEqual([text[kind.type] for kind in profile.sample_type], self.metrics())
+        self.assertEqual([sum(values) for values in zip(*(s.value for s in profile.sample))], self.totals())
+        functions = {function.id: function for function in profile.function}
+        chains = {
+            tuple(text[functions[line.function_id].name] for line in location.line)
+            for location in profile.location
+        }
+        self.assertIn(("key_of", "work"), chains)
+        self.assertLessEqual(
+            {id for s in profile.sample for id in s.location_id}, {place.id for place in profile.location}
+        )
+        labels = {text[label.key]: text[label.str] for label in profile.sample[0].label}
+        self.assertEqual(set(labels), {"data", "object", "thread"})
+
+    def test_firefox(self):
+        """Weights of all threads sum up to the metric, and stacks lead to functions."""
+        for metric, total in zip(self.metrics(), self.totals()):
+            profile = json.loads(self.export("odd.firefox.json", "--metric", metric).read_text())
+            threads = profile["threads"]
+            self.assertEqual(sum(sum(thread["samples"]["weight"]) for thread in threads), total)
+        self.assertEqual(len(threads), 2)
+
+    def test_sarif(self):
+        """Valid by the standard's schema; each finding is a result at its line."""
+        document = json.loads(self.export("odd.sarif").read_text())
+        jsonschema.Draft7Validator(json.loads((HERE / "sarif-2.1.0.json").read_text())).validate(document)
+        results = document["runs"][0]["results"]
+        self.assertEqual(len(results), len(self.report["findings"]))
+        for result, finding in zip(results, self.report["findings"]):
+            place = result["locations"][0]["physicalLocation"]
+            self.assertEqual(place["region"]["startLine"], finding["line"])
+            self.assertEqual(result["properties"]["numbers"]["accesses"], finding["accesses"])
+            self.assertIn(finding["function"], result["message"]["text"])
+
+    def test_advice(self):
+        """What is worth it is a result, too."""
+        advice = json.loads(self.memlode("advise", "--json"))
+        document = json.loads(self.export("advice.sarif", "--advise").read_text())
+        jsonschema.Draft7Validator(json.loads((HERE / "sarif-2.1.0.json").read_text())).validate(document)
+        edits = [
+            result["properties"]["edits"]
+            for result in document["runs"][0]["results"]
+            if result["ruleId"] == "advice"
+        ]
+        self.assertEqual(edits, [found["edits"] for found in advice["worth_it"]])
+        self.assertTrue(edits, "splitting `node` is worth it")
+
+    def test_refused(self):
+        """One sentence, and no file."""
+        for words, says in [
+            (["--to", "x.txt"], "--format"),
+            (["--to", "x.csv", "--table", "nothing"], "choose from all, total"),
+            (["--to", "x.folded", "--metric", "misses_L9"], "choose from accesses, reads"),
+            (["--to", "x.sarif", "--table", "lines"], "--table is for csv"),
+            (["--to", "x.csv", "--advise"], "--advise is for sarif"),
+            (["--to", "-", "--format", "csv", "--table", "all"], "cannot go to standard output"),
+            (["--to", "/nowhere/x.csv"], "/nowhere/x.csv cannot be written"),
+        ]:
+            arguments = ["memlode", "export", self.trace, "-m", str(self.root / "machine.toml"), *words]
+            done = subprocess.run(arguments, capture_output=True, text=True, cwd=self.root)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(says, done.stderr)
+            self.assertNotIn("panicked", done.stderr)
+        self.assertEqual(list(self.root.glob("x.*")), [])
+
+
+def plain(value):
+    """A value as CSV has it; fractions stay what they are."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return " | ".join(map(plain, value))
+    return value if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    unittest.main()
