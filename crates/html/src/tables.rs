@@ -35,9 +35,13 @@ fn value(value: &NamedValue) -> serde_json::Value {
             "line": position.line,
         }),
         NamedValue::Home(home) => json!({ "name": home_name(home) }),
+        NamedValue::Count(number) | NamedValue::Bytes(number) => json!(number),
+        NamedValue::Step(step) => json!(step),
+        NamedValue::Seconds(number) | NamedValue::Share(number) => json!(number),
+        NamedValue::Text(text) => json!(text),
+        NamedValue::Word(word) => json!(word),
         // Distances one by one are more than a page draws.
-        NamedValue::Histogram(_) | NamedValue::Threads(_) => serde_json::Value::Null,
-        other => json!(other),
+        NamedValue::Nothing | NamedValue::Histogram(_) | NamedValue::Threads(_) => serde_json::Value::Null,
     }
 }
 
