@@ -67,7 +67,7 @@ static WALKS: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
         let name = if index == "[j][i]" { "columns" } else { "rows" };
         let source = folder.join(name).with_extension("c");
         let text = format!(
-            "static double m[1024][1024]; volatile double sum;\n\
+            "double m[1024][1024]; volatile double sum;\n\
              int main(void) {{ double s = 0; for (int i = 0; i < 1024; i++) for (int j = 0; j < 1024; j++) s += m{index};\n\
              sum = s; }}\n"
         );

@@ -242,7 +242,8 @@ fn a_lock_that_several_threads_take_is_told_with_a_range() {
     }
 }
 
-/// Looks in vain do not count, also where its loop keeps what it saw, or lets others run.
+/// Looks in vain do not count, also where its loop keeps what it saw, or lets others run: however
+/// long threads wait, they take no more lines than the elements that they hand over.
 #[test]
 fn waiting_loops_may_keep_what_they_see() {
     let folder = Folder::new();
@@ -250,8 +251,10 @@ fn waiting_loops_may_keep_what_they_see() {
         let trace = record(&folder, name, RING, options);
         folder.json(&["report", &trace])["sharing"]["rest_ms"].as_f64().expect("a number")
     };
+    // Both counters, their copies and the slot, there and back, at 118 cycles of 3 GHz.
+    let most = 20_000.0 * 2.0 * 5.0 * 118.0 / 3e6;
     let (plain, keeps) = (rest("plain", &[]), rest("keeps", &["-DKEEP"]));
-    assert!(keeps < 2.0 * plain && plain < 2.0 * keeps, "{plain} {keeps}");
+    assert!(plain <= most && keeps <= most, "{plain} {keeps}, at most {most}");
 }
 
 /// One list by time: an object whose lines threads take from each other leads it, once, with its pairs and its edit.

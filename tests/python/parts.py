@@ -58,7 +58,7 @@ ANALYSES = [
     "shared:least=2",
     "shared:rule=source",
     "strides",
-    "temporaries:least=1",
+    "temporaries:least=1,life=1000000",
     "timeline:every=50000",
     "working-set:every=100000",
 ]
@@ -132,7 +132,7 @@ class Parts(unittest.TestCase):
             ["memlode", "replay", self.path, "-m", "generic", "--json", *words], check=True, stdout=subprocess.PIPE
         ).stdout
         whole = [(table["table"], table["rows"]) for table in json.loads(out)["tables"]]
-        self.assertEqual(len(whole), 16)
+        self.assertGreaterEqual(len(whole), len(ANALYSES))
         empty = [name for name, rows in whole if not rows]
         self.assertLessEqual(set(empty), {"reloads"})
         for parts in (1, 2, 7, 32):
