@@ -125,6 +125,8 @@ static void prepare(int worker) {
 
 void run_workers(const char *which, int with_timer) {
   way = which;
+  /* A context that let the alarm in could be saved again while swapcontext is still restoring it. */
+  set_alarm_blocked(1);
   for (int worker = 0; worker < WORKERS; worker++)
     prepare(worker);
   struct sigaction action = {.sa_flags = SA_RESTART};

@@ -303,7 +303,8 @@ impl Shared {
                 }
             }
             let mut threads: Vec<_> = threads.into_values().collect();
-            threads.sort_by(|a, b| b.cmp(a));
+            // Numbers of cells are those of one replay: names decide between equals.
+            threads.sort_by_key(|&(all, writes, most, cell)| (Reverse((all, writes, most)), view.key(cell)));
             let [(most, _, _, one), (second, _, _, other), ..] = threads[..] else { continue };
             let total: u64 = threads.iter().map(|thread| thread.0).sum();
             let writes: u64 = threads.iter().map(|thread| thread.1).sum();
