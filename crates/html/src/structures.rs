@@ -193,8 +193,11 @@ mod tests {
         }
     }
 
-    /// Members with their bytes and rows, and rows of no member.
-    fn read(records: &[NamedRecord], rows: &[(usize, &str)]) -> (Vec<(String, u64, Vec<usize>)>, Vec<usize>) {
+    /// A member's path, its first byte, and its rows.
+    type Placed = (String, u64, Vec<usize>);
+
+    /// Places rows in members; those of no member are returned besides.
+    fn read(records: &[NamedRecord], rows: &[(usize, &str)]) -> (Vec<Placed>, Vec<usize>) {
         let known = records.iter().map(|record| (&record.name[..], record)).collect();
         let mut reader = Reader { known: &known, rows, members: Vec::new() };
         reader.record(&records[0], "", 0, 0);

@@ -226,10 +226,11 @@ fn to_file(to: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> R
     };
     if is_stdout(to) {
         let mut stdout = io::stdout().lock();
-        return Ok(match stdout.is_terminal() {
+        match stdout.is_terminal() {
             true => write(&mut Door::new(stdout, Form::Text { colours: false }))?,
             false => write(&mut stdout)?,
-        });
+        }
+        return Ok(());
     }
     let written = File::create(to).and_then(|mut file| write(&mut file));
     written.with_context(|| format!("{} cannot be written", to.display()))
