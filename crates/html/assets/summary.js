@@ -1,6 +1,7 @@
 // The first view: how much is waited for, for what, and what to do.
 
 const CARDS = 3;
+const REJECTED = 5;
 
 function summary(main) {
   const { words } = data;
@@ -114,8 +115,10 @@ function sharingCard() {
     el("p", {}, data.words.sharing));
 }
 
+/** Edits that are worth it, and a few of those that are not; the others are a click away. */
 function editTable() {
   const { edits } = data.words;
+  const most = edits.filter((edit) => edit.is_worth_it).length + REJECTED;
   return el("section", {}, el("h2", {}, "Edits that were replayed"), table("Edits", [
     { head: "verdict", left: true, cell: (edit) => el("span", { class: edit.is_worth_it ? "good" : "soft" }, edit.verdict) },
     { head: "edit", left: true, cell: (edit) => el("code", {}, edit.edit) },
@@ -123,5 +126,5 @@ function editTable() {
     { head: "misses", left: true,
       cell: (edit) => edit.misses.map(([level, before, after]) => `${level} ${before} → ${after}`).join(", ") },
     { head: "confidence", left: true, cell: (edit) => edit.confidence },
-  ], edits));
+  ], edits, { most }));
 }
