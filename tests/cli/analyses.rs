@@ -314,7 +314,7 @@ fn a_time_line_adds_up() {
         match every {
             "1000" => assert!(rows[..rows.len() - 1].iter().all(|row| row["accesses"] == 1000)),
             "20us" => {
-                let number = |time: f64| (time / 20e-6).floor();
+                let number = |time: f64| (time * 1e9).round() as u64 / 20_000;
                 assert!(times.windows(2).all(|pair| number(pair[0]) != number(pair[1])), "{times:?}");
             }
             _ => {}
