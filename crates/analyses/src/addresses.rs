@@ -1,4 +1,4 @@
-//! Accesses by address: the rule of Miucin, Brady and Fedorova's paper on shared variables, to the letter.
+//! Accesses by address, by the rule of Miucin, Brady and Fedorova's paper on shared variables.
 
 use std::cmp::Reverse;
 
@@ -46,8 +46,8 @@ impl Addresses {
         Ok(addresses)
     }
 
-    /// Source lines of the addresses that `is_even` says are shared evenly, by their accesses: it is told how many all threads made
-    /// there, and the two busiest ones.
+    /// Returns source lines of the addresses that are shared evenly, by their accesses. `is_even`
+    /// decides from the accesses of all threads, and of the two busiest ones.
     pub fn rows(self, view: &View<'_>, is_even: impl Fn(u64, u64, u64) -> bool) -> Vec<Vec<Value>> {
         let mut counts: Vec<((u64, u32), u64)> = self.0.into_iter().collect();
         counts.sort_unstable();

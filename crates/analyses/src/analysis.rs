@@ -27,8 +27,8 @@ pub trait Analysis: Send + Sync + Sized + 'static {
     /// All that it has seen so far.
     type State: Send;
 
-    /// The same on its way to another replay: by numbers of threads, sites, strings and locations, and of cells
-    /// and objects that a [`CellPacker`] gave.
+    /// A state on its way to another replay. It names threads, sites, strings and locations by their
+    /// numbers, and cells and objects by those that a [`CellPacker`] gave.
     type Saved: Serialize + DeserializeOwned;
 
     /// Reads its arguments, of which the names are checked already.

@@ -69,10 +69,10 @@ impl Run {
         self.running.into_iter().map(|step| step.running.save(cells)).collect()
     }
 
-    /// The same with the states of another replay, of which `next` gives the bytes.
+    /// Takes up the states of another replay instead, of which `next` gives the bytes.
     ///
     /// # Errors
-    /// As [`Running::load`].
+    /// A state is damaged, or names what the trace does not have ([`Running::load`]).
     pub fn load<'b>(
         self,
         mut next: impl FnMut() -> Result<&'b [u8], BadPart>,

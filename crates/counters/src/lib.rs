@@ -9,8 +9,8 @@
 //!        │
 //!        └─► refusal                    why the kernel said no
 //! ```
-//! What was found is data, in [`stat`]: words for it are chosen elsewhere. A counter that was refused, or did not run
-//! all the time, has no value: it is never zero.
+//! The result is data, in [`stat`]; its words are chosen elsewhere. A counter that was refused, or
+//! did not run all the time, has no value: it is never zero.
 
 pub mod kernel;
 pub mod plan;

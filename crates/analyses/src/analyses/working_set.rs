@@ -128,7 +128,7 @@ pub struct WorkingSet {
 pub struct Sets {
     lines: Touched,
     pages: Touched,
-    /// Those of which there are accesses, by number.
+    /// Intervals that have accesses, by number.
     intervals: BTreeMap<u32, Interval>,
     /// Indexed by cell: bits that addresses of its process have and those of others have not.
     spaces: Vec<Space>,

@@ -31,12 +31,12 @@ pub struct ContendedLock {
     pub takes: u64,
     /// Number of these where another thread had it before, as recorded.
     pub changes: u64,
-    /// The same if threads took turns.
+    /// Number of these if threads took turns.
     pub most_changes: u64,
     /// Cycles lost to the lines of the locks, as recorded.
     pub cycles: f64,
-    /// The same if threads took turns: each time the line comes to the thread that takes the lock, and comes back to that
-    /// thread when it gives the lock back, as others have looked at it.
+    /// Cycles lost if threads took turns. Each time, the line comes to the thread that takes the
+    /// lock, and comes back to it when it gives the lock back, as others have looked at it.
     pub most_cycles: f64,
 }
 

@@ -107,7 +107,7 @@ pub struct SharedLock {
     pub takes: u64,
     /// Number of these where another thread had it before, in the order that was recorded.
     pub changes: u64,
-    /// The same if threads took turns.
+    /// Number of these if threads took turns.
     pub most_changes: u64,
     /// Milliseconds that all threads together lose to its lines, in the order that was recorded.
     pub ms: f64,

@@ -56,7 +56,8 @@ pub struct Options {
     pub blocks: bool,
     /// Simulate no caches: the first level serves every access. Not with [`Options::causes`].
     pub without_caches: bool,
-    /// Those with these numbers only ([`AnnotatedAccesses::sequence`]), and the blocks between them. What comes behind is not replayed.
+    /// Only accesses with these numbers ([`AnnotatedAccesses::sequence`]) and the blocks between them
+    /// are handed over. The replay ends behind them.
     pub stretch: Range<u64>,
 }
 
