@@ -326,7 +326,24 @@ fn a_patch_applies_where_the_user_stands_and_compiles_without_warnings() {
         let output = output.expect("a shell");
         assert!(output.status.success(), "{line}: {}{}", stdout(&output), stderr(&output));
     };
-    shell("patch -p1 < thing.patch");
+    // A patch that a command tells from the source is not written.
+    let checked = |check: &str, file: &str| {
+        let words =
+            ["whatif", "thing.trace", "-e", "reorder thing: rank, flag", "--patch", file, "--check", check];
+        folder.try_run(&words)
+    };
+    let output = checked("cat thing.c", "not.patch");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_one_sentence(&output, &["--check: with the patch, `cat thing.c` prints", "no patch is written"]);
+    assert!(!folder.0.path().join("not.patch").exists());
+    let output = checked("clang-22 -O2 thing.c -o again && ./again", "checked.patch");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("prints the same and exits with the same status"),
+        "{}",
+        stderr(&output)
+    );
+    shell("test ! -e again && cmp checked.patch thing.patch && patch -p1 < thing.patch");
     let compile = "clang-22 -std=c11 -Wall -Wextra -pedantic -Werror -O2 thing.c -o after";
     shell(compile);
     shell("./thing > one; ./after > other; cmp one other");

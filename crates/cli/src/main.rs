@@ -27,6 +27,8 @@ mod page;
 mod patch;
 mod place;
 mod show;
+#[cfg(feature = "measure")]
+mod stop;
 mod term;
 
 use std::ffi::{OsStr, OsString};

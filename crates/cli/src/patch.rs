@@ -14,12 +14,76 @@ use memlode_whatif::plan::Plan;
 
 use crate::driver::toolchain::{self, Language};
 use crate::install::Install;
+#[cfg(feature = "measure")]
+use crate::term;
 
 /// Sources of a program, at most.
 const MOST_UNITS: usize = 10_000;
 
+/// The file of a patch, and who says that it changes nothing else.
+#[derive(Debug, clap::Args)]
+pub struct PatchArgs {
+    /// Write the edited structures as a patch of the program's sources, or the places to edit by hand
+    #[arg(long, value_name = "FILE")]
+    pub patch: Option<PathBuf>,
+    /// Run this line of the shell in a copy of the folder, without the patch and with it: the patch is written only if
+    /// exit status and standard output are the same
+    #[cfg(feature = "measure")]
+    #[arg(long, value_name = "CMD", requires = "patch")]
+    pub check: Option<String>,
+}
+
+/// Edited structures in the sources of a program.
+pub struct Patched {
+    /// The patch.
+    pub text: String,
+    /// Why structures are not in it.
+    pub refused: Vec<Unpatched>,
+    /// The edited files, absolute, with their new texts.
+    #[cfg(feature = "measure")]
+    edited: Vec<(PathBuf, String)>,
+    /// The folder in which the patch applies.
+    #[cfg(feature = "measure")]
+    folder: PathBuf,
+}
+
+impl PatchArgs {
+    /// Has the command that was given judge a patch of a program, if one was.
+    #[cfg(feature = "measure")]
+    pub fn judge(&self, patched: &Patched, trace: &Trace) -> Result<()> {
+        use memlode_measure::folder_check::{CheckVerdict, FolderCheck};
+
+        let Some(command) = &self.check else { return Ok(()) };
+        if patched.edited.is_empty() {
+            return Ok(());
+        }
+        let without: Vec<PathBuf> = std::fs::canonicalize(trace.directory()).into_iter().collect();
+        let stop = crate::stop::stop_on_signals()?;
+        let check = FolderCheck { folder: &patched.folder, without: &without, command, stop: &stop };
+        match check.run(&patched.edited).context("--check")? {
+            CheckVerdict::Same => term::note(&format!(
+                "--check: with the patch `{command}` prints the same and exits with the same status as without it"
+            )),
+            CheckVerdict::SameStatus => term::note(&format!(
+                "--check: with the patch `{command}` exits with the same status as without it; what it prints differs from \
+                 run to run, so that was not compared"
+            )),
+            CheckVerdict::Different(how) => {
+                bail!("--check: with the patch, `{command}` {how}: no patch is written")
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing judges a patch.
+    #[cfg(not(feature = "measure"))]
+    pub fn judge(&self, _: &Patched, _: &Trace) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// The patch that makes the edited structures of some plans, and why others make none.
-pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<(String, Vec<Unpatched>)> {
+pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<Patched> {
     let layouts: Vec<&Layout> = plans.iter().flat_map(|plan| plan.layouts()).collect();
     if layouts.is_empty() {
         bail!("--patch: these edits change no structure");
@@ -40,8 +104,15 @@ pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<(String, Vec<Unpatched>)>
             refused.push(why);
         }
     }
-    let diff = patch.diff().context("--patch")?;
-    Ok((diff, refused))
+    let text = patch.diff().context("--patch")?;
+    Ok(Patched {
+        text,
+        refused,
+        #[cfg(feature = "measure")]
+        edited: patch.edited(),
+        #[cfg(feature = "measure")]
+        folder: here,
+    })
 }
 
 /// Places that have to be edited by hand, a comment each, as a patch may hold them.

@@ -8,6 +8,7 @@
 
 pub mod bench;
 pub mod bias;
+pub mod folder_check;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod inside;
 pub mod link;

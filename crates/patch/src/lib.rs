@@ -112,6 +112,12 @@ impl Patch {
         self.before.iter().map(one).collect()
     }
 
+    /// Returns the edited files, absolute, with their new texts.
+    pub fn edited(&self) -> Vec<(PathBuf, String)> {
+        let text = |file: &PathBuf| self.overlays.get(file).cloned().unwrap_or_default();
+        self.before.keys().map(|file| (file.clone(), text(file))).collect()
+    }
+
     /// Edits the definition of a structure.
     ///
     /// # Errors

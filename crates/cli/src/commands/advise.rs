@@ -22,7 +22,7 @@ use crate::args::traces::TraceArgs;
 use crate::baseline;
 use crate::kept::{KeepArgs, question};
 use crate::next::ContextArgs;
-use crate::patch::patch;
+use crate::patch::{PatchArgs, patch};
 use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
@@ -51,9 +51,8 @@ pub struct Args {
     /// Write a chart of each live structure to this folder, as SVG
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
-    /// Write the structures of the edits that are worth it as a patch of the program's sources
-    #[arg(long, value_name = "FILE")]
-    patch: Option<PathBuf>,
+    #[command(flatten)]
+    patch: PatchArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -70,8 +69,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
         let advised = advise(&baseline, args.types)?;
-        if let Some(file) = &args.patch {
-            let patch = patch_of(&baseline, &advised)?;
+        if let Some(file) = &args.patch.patch {
+            let patch = patch_of(&baseline, &advised, &args)?;
             fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
         }
         let found = build::what_if::advice(&baseline, &advised, baseline.noise()?.range());
@@ -80,7 +79,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             ..CommandFindings::Advice(Box::new(found)).into()
         })
     };
-    let mut answer = args.keep.unless(args.patch.is_some()).answer(question, &[&trace], compute)?;
+    let mut answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute)?;
     Sources::new(&trace, args.sources.context).add_to(&mut answer);
     if let (Some(folder), CommandFindings::Advice(found)) = (&args.svg, &answer.found) {
         draw(&found.structures, folder).with_context(|| format!("cannot write to {}", folder.display()))?;
@@ -102,18 +101,19 @@ fn draw(structures: &[StructureChart], folder: &Path) -> io::Result<()> {
 }
 
 /// The patch of all edits that are worth it and that sources allow.
-fn patch_of(baseline: &Baseline, found: &Advised) -> Result<String> {
+fn patch_of(baseline: &Baseline, found: &Advised, args: &Args) -> Result<String> {
     let plans = found.worth_it.iter().map(|winner| &winner.outcome.plan);
     let plans: Vec<&Plan> = plans.filter(|plan| !plan.layouts().is_empty()).collect();
     if found.worth_it.is_empty() {
         bail!("--patch: no edit that was tried is worth it");
     }
-    let (patch, refused) = patch(&baseline.trace, &plans)?;
-    for why in &refused {
-        if patch.is_empty() {
+    let patched = patch(&baseline.trace, &plans)?;
+    for why in &patched.refused {
+        if patched.text.is_empty() {
             bail!("--patch: {why}");
         }
         term::note(&format!("--patch: {why}"));
     }
-    Ok(crate::patch::by_hand(&refused) + &patch)
+    args.patch.judge(&patched, &baseline.trace)?;
+    Ok(crate::patch::by_hand(&patched.refused) + &patched.text)
 }

@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +14,7 @@ use memlode_measure::process::{Launch, Output};
 use super::{OK, print, print_json};
 use crate::args::times::parse_duration;
 use crate::driver::toolchain::search_path;
+use crate::stop::{INTERRUPTED, stop_on_signals};
 use crate::term;
 
 /// Compare programs, and say how much of the difference is memory layout
@@ -122,22 +121,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print(&shown.lines().map(|line| memlode_report::text::printable(line) + "\n").collect::<String>())?;
     }
     Ok(ExitCode::from(if interrupted { INTERRUPTED } else { OK }))
-}
-
-/// The shells' status of a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
-
-/// Set by the first of the signals that ask us to end; the second ends us.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        // In this order: the first signal finds the flag unset and sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .context("cannot receive signals")?;
-    }
-    debug_assert!(!stop.load(Ordering::Relaxed));
-    Ok(stop)
 }
 
 fn plan(args: &Args) -> Result<BenchPlan> {

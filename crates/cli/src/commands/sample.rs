@@ -12,11 +12,11 @@ use memlode_report::render::terminal::{Style, sampled};
 use memlode_sample::{SampleReport, SampleSource, Sampled, Skid, attach, name, root_of, sample_registers};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::bench::stop_on_signals;
 use super::{OK, print, print_json};
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::child::exit_code;
+use crate::stop::stop_on_signals;
 use crate::term;
 
 /// Samples a second of CPU time, at most.

@@ -19,7 +19,7 @@ use memlode_measure::stat::{StatError, StatPlan, compare, stat};
 use memlode_report::build;
 use memlode_report::render::terminal;
 
-use super::bench::{fresh_seed, stop_on_signals};
+use super::bench::fresh_seed;
 use super::report::MachineArgs;
 use super::{OK, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
@@ -27,6 +27,7 @@ use crate::args::launch::LaunchArgs;
 use crate::args::setup::SetupArgs;
 use crate::args::times::parse_duration;
 use crate::show::Out;
+use crate::stop::stop_on_signals;
 use crate::{itself, term};
 
 /// Bytes of the largest file of `memlode stat` that is read.

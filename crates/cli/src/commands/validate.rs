@@ -16,12 +16,12 @@ use memlode_report::Numbers;
 use memlode_report::build::{report, timing};
 use memlode_report::names::demangle;
 
-use super::bench::stop_on_signals;
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
 use crate::args::numbers;
 use crate::args::times::parse_duration;
+use crate::stop::stop_on_signals;
 use crate::{itself, term};
 
 /// Compare the modelled cost of each line with samples of a timer

@@ -17,6 +17,7 @@ use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::baseline;
 use crate::kept::{KeepArgs, question};
+use crate::patch::PatchArgs;
 use crate::show::{Out, ShapeArgs, show};
 
 const HELP: &str = "\
@@ -46,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     edits: Option<PathBuf>,
     /// Try layouts of this type on a part of the trace, and the best ones on all of it
-    #[arg(long, value_name = "TYPE", conflicts_with_all = ["edit", "edits"])]
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["edit", "edits", "patch"])]
     search: Option<String>,
     #[command(flatten)]
     machine: MachineArgs,
@@ -56,9 +57,8 @@ pub struct Args {
     order: OrderArgs,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// Write the edited structures as a patch of the program's sources, or the places to edit by hand
-    #[arg(long, value_name = "FILE", conflicts_with = "search")]
-    patch: Option<PathBuf>,
+    #[command(flatten)]
+    patch: PatchArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -81,7 +81,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             ..CommandFindings::WhatIf(Box::new(found)).into()
         })
     };
-    let answer = args.keep.unless(args.patch.is_some()).answer(question, &[&trace], compute)?;
+    let answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute)?;
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }
@@ -92,11 +92,18 @@ fn found(baseline: &Baseline, edits: &[Edit], args: &Args) -> Result<WhatIf> {
         let searched = search(baseline, ty)?;
         return Ok(build::what_if::searched(baseline, &searched, baseline.noise()?.range()));
     }
-    if let Some(file) = &args.patch {
+    if let Some(file) = &args.patch.patch {
         let plan = baseline.plan(edits)?;
-        let (patch, refused) = crate::patch::patch(&baseline.trace, &[&plan])?;
+        let patched = crate::patch::patch(&baseline.trace, &[&plan])?;
+        let refused = &patched.refused;
         // A patch of some of the structures would not be the edit that was predicted.
-        let text = if refused.is_empty() { patch } else { crate::patch::by_hand(&refused) };
+        let text = match refused.is_empty() {
+            true => {
+                args.patch.judge(&patched, &baseline.trace)?;
+                patched.text
+            }
+            false => crate::patch::by_hand(refused),
+        };
         if !text.is_empty() {
             std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }

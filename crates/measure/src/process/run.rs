@@ -86,21 +86,7 @@ impl Launch {
             source,
         })?;
         let pid = Pid::from_child(&child);
-        let ended = wait(pid, started, limits);
-        let wall = started.elapsed().as_secs_f64();
-        if ended.is_err() {
-            // The group is the program's own.
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
-        let queued = queued(pid);
-        let (status, cpu, user) = reap(pid)?;
-        ended.map_err(|why| match why {
-            GivenUp::Stopped => Error::Interrupted,
-            GivenUp::TooLong => {
-                Error::TooLong { command: self.text(), seconds: limits.longest.as_secs_f64() }
-            }
-            GivenUp::System(source) => Error::System { doing: "cannot wait for the program", source },
-        })?;
+        let Ended { status, wall, cpu, user, queued } = finish(pid, started, &self.text(), limits)?;
         let how = match (status.code(), status.signal()) {
             (Some(0), _) => {
                 let left_behind = rustix::process::test_kill_process_group(pid).is_ok();
@@ -167,6 +153,43 @@ pub fn can_fix_addresses() -> bool {
     // SAFETY: as in `fixed_addresses`; the child never comes to run a program.
     unsafe { command.pre_exec(refused) };
     command.spawn().is_err_and(|error| error.raw_os_error() == Some(libc::ECANCELED))
+}
+
+/// A program that was started has ended.
+pub(crate) struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// Seconds since it was started.
+    pub wall: f64,
+    /// Seconds of CPU time, of it and of those that it waited for.
+    pub cpu: f64,
+    /// The part of that in user space.
+    pub user: f64,
+    /// Seconds in which its main thread waited for a processor.
+    pub queued: f64,
+}
+
+/// Waits for a program that leads its own process group, and takes its remains away. Who does not end in time, or is not
+/// waited for any more, is killed with its group.
+pub(crate) fn finish(
+    pid: Pid,
+    started: Instant,
+    command: &str,
+    limits: RunLimits<'_>,
+) -> Result<Ended, Error> {
+    let ended = wait(pid, started, limits);
+    let wall = started.elapsed().as_secs_f64();
+    if ended.is_err() {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    let queued = queued(pid);
+    let (status, cpu, user) = reap(pid)?;
+    ended.map_err(|why| match why {
+        GivenUp::Stopped => Error::Interrupted,
+        GivenUp::TooLong => Error::TooLong { command: command.into(), seconds: limits.longest.as_secs_f64() },
+        GivenUp::System(source) => Error::System { doing: "cannot wait for the program", source },
+    })?;
+    Ok(Ended { status, wall, cpu, user, queued })
 }
 
 enum GivenUp {

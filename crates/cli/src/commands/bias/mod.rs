@@ -23,10 +23,11 @@ use memlode_measure::picture::Picture;
 use memlode_measure::process::{Launch, RunLimits};
 use memlode_report::render::terminal::refusal;
 
-use super::bench::{fresh_seed, stop_on_signals};
+use super::bench::fresh_seed;
 use super::{OK, print, print_json};
 use crate::args::launch::LaunchArgs;
 use crate::args::times::parse_duration;
+use crate::stop::stop_on_signals;
 use crate::term;
 
 /// Measure what moves times although no program changed: environment, links, allocators, physical pages
