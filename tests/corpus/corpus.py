@@ -1,7 +1,8 @@
 """Holds advice against programs whose answer is known: python3 tests/corpus/corpus.py [NAME…]
 
 Of clean/*.c nothing may be advised. sick/*.c have a disease that is known by its cure, which must be advised first,
-and well/*.c are the same programs cured, of which nothing may be. edits/*.c have edits that look good and are not.
+and well/*.c are the same programs cured, of which nothing may be. remedies/*.c each need one of the remedies of
+docs/remedies.md, which must be advised first. edits/*.c have edits that look good and are not.
 answers.toml says which. Every folder's programs must have an answer, and every answer a program.
 """
 
@@ -54,8 +55,8 @@ def nothing_is_advised(name, folder="clean", machine="generic"):
     return f"nothing advised, {len(found['rejected'])} rejected"
 
 
-def the_cure_is_advised(name, answer):
-    trace = recorded(HERE / "sick" / f"{name}.c", answer.get("options", ["-O2"]))
+def the_cure_is_advised(name, answer, folder="sick"):
+    trace = recorded(HERE / folder / f"{name}.c", answer.get("options", ["-O2"]))
     found = json_of("advise", trace, machine=answer.get("machine", "generic"))
     if "aliased" in answer:
         told = found["aliased"][0] if found["aliased"] else None
@@ -90,8 +91,10 @@ def main(names):
     for name, answer in answers["sick"].items():
         machine = answer.get("machine", "generic")
         checks.append((f"well/{name}", nothing_is_advised, (name, "well", machine)))
+    for name, answer in answers["remedies"].items():
+        checks.append((f"remedies/{name}", the_cure_is_advised, (name, answer, "remedies")))
     checks += [(f"edits/{name}", verdicts_are_right, (name, edits)) for name, edits in answers["edits"].items()]
-    folders = ("clean", "sick", "well", "edits")
+    folders = ("clean", "sick", "well", "remedies", "edits")
     programs = {f"{folder}/{file.stem}" for folder in folders for file in (HERE / folder).glob("*.c")}
     without = programs ^ {name for name, _, _ in checks}
     if without:

@@ -28,18 +28,9 @@ struct Source {
 /// The generated files: path and text.
 pub fn expand(root: &Path) -> Result<Vec<(String, String)>> {
     let mut sources = Vec::new();
-    let folder = root.join(SOURCES);
-    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        let Some(module) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".rs")) else {
-            continue;
-        };
-        if module != "mod" {
-            let text = fs::read_to_string(&path)?;
-            sources.push(parse(module, &text).with_context(|| format!("{SOURCES}/{module}.rs"))?);
-        }
+    for (module, text) in modules(root, SOURCES)? {
+        sources.push(parse(&module, &text).with_context(|| format!("{SOURCES}/{module}.rs"))?);
     }
-    sources.sort_by(|a, b| a.module.cmp(&b.module));
     let pages = sources.iter().map(|source| (format!("{PAGES}/{}.md", source.id), page(source)));
     Ok(pages
         .chain([
@@ -49,9 +40,35 @@ pub fn expand(root: &Path) -> Result<Vec<(String, String)>> {
         .collect())
 }
 
+/// The files of a folder that are modules beside the registry: name and text, by name.
+pub fn modules(root: &Path, folder: &str) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let folder = root.join(folder);
+    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        let module = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".rs"));
+        if let Some(module) = module.filter(|module| *module != "mod") {
+            found.push((module.to_string(), fs::read_to_string(&path)?));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The lines of a file's own doc comment.
+pub fn comment(text: &str) -> Vec<&str> {
+    let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect()
+}
+
+/// The text between two others, the first time that they come.
+pub fn between(text: &str, before: &str, after: &str) -> Option<String> {
+    let rest = text.split_once(before)?.1;
+    Some(rest.split_once(after)?.0.to_string())
+}
+
 fn parse(module: &str, text: &str) -> Result<Source> {
-    let comment: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).collect();
-    let page: Vec<&str> = comment.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let page = comment(text);
     ensure!(
         page.first().is_some_and(|line| line.starts_with("# ")),
         "the doc comment is the user's page: expected it to begin with a heading, `//! # …`"
@@ -62,14 +79,10 @@ fn parse(module: &str, text: &str) -> Result<Source> {
             "the page lacks **{part}.**"
         );
     }
-    let between = |before: &str, after: &str| {
-        let rest = text.split_once(before)?.1;
-        Some(rest.split_once(after)?.0.to_string())
-    };
     Ok(Source {
         module: module.to_string(),
-        ty: between("\nimpl Analysis for ", " {").context("no `impl Analysis for …`")?,
-        id: between("        id: \"", "\"").context("no id in its Meta")?,
+        ty: between(text, "\nimpl Analysis for ", " {").context("no `impl Analysis for …`")?,
+        id: between(text, "        id: \"", "\"").context("no id in its Meta")?,
         page: page.join("\n"),
     })
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`, analyses to their registry and pages, and the results
+//! `cargo xtask gen`: `format/trace.toml` to `format/generated/`, analyses and remedies to their registries and pages, and the results
 //! of benchmarks into the pages that quote them.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::schema::Schema;
-use crate::{analyses, emit_c, emit_python, emit_rust, figures, law};
+use crate::{analyses, emit_c, emit_python, emit_rust, figures, law, remedies};
 
 /// Said at the top of every generated file.
 pub const NOTICE: &str = "Generated from format/trace.toml by `cargo xtask gen`. Do not edit.";
@@ -42,6 +42,7 @@ fn expand(root: &Path) -> Result<Vec<(String, String)>> {
         ("format/generated/memlode_format.py".to_string(), emit_python::emit(&schema)),
     ];
     files.extend(analyses::expand(root)?);
+    files.extend(remedies::expand(root)?);
     files.extend(figures::expand(root)?);
     files.push(law::expand(root)?);
     Ok(files)

@@ -1,7 +1,7 @@
 //! `cargo xtask`: code generation and checks of the tree.
 //!
 //! `gen` expands `format/trace.toml` into the C, Rust and Python views of the trace format, and the files of
-//! analyses into their registry and pages, and puts measured figures into pages. `check` proves that these are fresh, that the dependency law of
+//! analyses and of remedies into their registries and pages, and puts measured figures into pages. `check` proves that these are fresh, that the dependency law of
 //! ARCHITECTURE.md holds, that doc comments begin with sentences, and that pages fit 100 columns. `wrap` makes them fit.
 
 mod analyses;
@@ -14,6 +14,7 @@ mod figures;
 mod generate;
 mod law;
 mod prose;
+mod remedies;
 mod rooms;
 mod schema;
 

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::allocator::AllocatorModel;
-use crate::candidates::first_component;
+use crate::heat::first_component;
 use crate::named::records_named;
 use crate::plan::Plan;
 use crate::predict::{Predictor, Unpredictable};

@@ -9,11 +9,10 @@
 
 use memlode_attribute::Profile;
 use memlode_attribute::libraries::FetchedCrates;
-use memlode_layout::{Edit, Link};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::SiteTable;
 
-use crate::candidates::{Heat, heat, record_names};
+use crate::heat::{Heat, heat, record_names};
 
 /// The smallest cold part that pays for the way to it.
 const COLD_BYTES: u64 = 8;
@@ -46,19 +45,6 @@ pub struct ChartMember {
     pub accesses: u64,
     /// True if it is cold.
     pub is_cold: bool,
-}
-
-impl Chart {
-    /// The split that the rules ask for.
-    pub fn edit(&self) -> Option<Edit> {
-        let hot = self.members.iter().filter(|member| !member.is_cold && !member.name.is_empty());
-        let hot: Vec<String> = hot.map(|member| member.name.clone()).collect();
-        (self.is_split && !hot.is_empty()).then(|| Edit::Split {
-            structure: self.name.clone(),
-            hot,
-            by: Link::Pointer,
-        })
-    }
 }
 
 /// The live records of a profile, those with the most accesses first.

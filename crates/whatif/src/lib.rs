@@ -14,15 +14,20 @@
 //! `moved` is the map from old bytes to new places that `crates/attribute` replays through. An `Allocator` serves the calls: `malloc` of
 //! the C library, in a process of its own that the command line starts (`crates/cli/src/place.rs`), or a model of it, which can be
 //! seeded. `fresh` counts what the kernel does for the pages of it. `values` knows which values members had, where they were recorded.
-//! `advise` tries edits and keeps those that are worth it, for a `host` that shows progress.
+//! `remedies` propose edits of what a trace waits for, one file each. `advise` tries them and keeps those that are worth it, for a
+//! `host` that shows progress.
 //! `noise` has 20 seeds place the same objects on a part of the trace, and keeps beside the trace what that changed.
 
 pub mod advise;
+pub mod aliased;
 pub mod allocator;
+pub mod apart;
 pub mod budget;
-pub mod candidates;
+pub mod contended;
 pub mod cost;
+mod elements;
 pub mod fresh;
+pub mod heat;
 pub mod host;
 pub mod hot_cold;
 pub mod moved;
@@ -31,8 +36,10 @@ pub mod noise;
 pub mod placement;
 pub mod plan;
 pub mod predict;
-pub mod proposals;
+mod remedies;
+pub mod remedy;
 pub mod side_by_side;
 mod sizes;
 pub mod structures;
+pub mod uses;
 pub mod values;

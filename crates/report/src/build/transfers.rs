@@ -10,8 +10,8 @@ use memlode_attribute::sharing::{
 use memlode_machine::Machine;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::StringId;
+use memlode_whatif::contended::{Contended, contended};
 use memlode_whatif::plan::PlanInputs;
-use memlode_whatif::proposals::threads::{Contended, proposals};
 
 use super::Builder;
 use crate::model::{SharedData, SharedLine, SharedLock, SharedObject, Side, Transfers};
@@ -152,7 +152,7 @@ impl Builder<'_> {
     ) -> Vec<SharedObject> {
         let written = |linkage: &str| demangle_short(linkage);
         let known = PlanInputs { names: self.names, profile: self.profile, written: &written, nodes: None };
-        let contended = proposals(&known, found, run_cycles);
+        let contended = contended(&known, found, run_cycles);
         let mut classes: Vec<ClassId> =
             rows.iter().flat_map(|rows| rows.iter().map(|(class, _)| *class)).collect();
         classes.sort_unstable();

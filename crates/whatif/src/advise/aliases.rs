@@ -4,8 +4,8 @@ use memlode_layout::Edit;
 use serde::{Deserialize, Serialize};
 
 use super::{AdviseError, Baseline, one_as_text, one_from_text};
+use crate::aliased::{conflicts_of, is_cure};
 use crate::predict::TraceStart;
-use crate::proposals::aliasing::{conflicts_of, is_cure};
 
 /// Loads of one buffer that agree with stores to another one in the low 12 bits of the address, and
 /// no more if one of them begins later.

@@ -5,21 +5,26 @@ use std::sync::Arc;
 
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
-use memlode_attribute::{AliasRow, Home, Profile};
+use memlode_attribute::{AliasRow, CostModel, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
+use memlode_trace::layouts::LayoutId;
 
 use super::{AdviseError, EditOutcome};
+use crate::aliased::{AliasedBuffers, aliased};
+use crate::apart::{Apart, apart_now};
+use crate::contended::{Contended, contended};
 use crate::cost::Cycles;
+use crate::heat::{heat, record_names};
 use crate::host::Host;
+use crate::hot_cold::Chart;
 use crate::noise::Noise;
 use crate::plan::{Plan, PlanInputs};
 use crate::predict::{Predictor, Unpredictable};
-use crate::proposals::aliasing::{self, AliasedBuffers};
-use crate::proposals::threads::{self, Apart, Contended};
-use crate::proposals::{Proposal, proposals};
+use crate::remedy::{Case, CaseSubject, Proposal, proposals};
+use crate::uses::uses;
 use crate::values::{RecordedValues, Seen};
 
 /// A trace on a machine, counted as it is. What is not needed at once is found out when it is.
@@ -168,29 +173,45 @@ impl Baseline {
         self.values.get_or_init(|| RecordedValues::of(&self.trace, self.threads.saturating_sub(1)))
     }
 
+    /// Finds edits of a record that may be worth it; `chart` has its members marked, if it is live.
+    pub fn of_record(&self, record: LayoutId, chart: Option<&Chart>) -> Vec<Proposal> {
+        let names = self.trace.sites();
+        let of_classes = record_names(names, &self.profile);
+        let heat = heat(names, &self.profile, (record, &of_classes));
+        // One member has no other place.
+        let Some(heat) = heat.filter(|heat| heat.hottest_first().len() > 1) else { return Vec::new() };
+        let line_bytes = self.machine.line_bytes.into();
+        let subject = CaseSubject::Record { heat: &heat, chart, line_bytes };
+        self.with_inputs(|inputs| proposals(&Case { inputs, subject }))
+    }
+
     /// Finds edits of objects that may be worth it.
     pub fn proposals(&self) -> Vec<Proposal> {
-        let run = self.cycles().run;
-        self.with_inputs(|inputs| proposals(inputs, self.values(), &self.machine, run))
+        let (run, machine, values) = (self.cycles().run, &self.machine, self.values());
+        self.with_inputs(|inputs| {
+            let costs = CostModel::new(inputs.profile, inputs.names, machine);
+            let uses = uses(inputs, &costs, run);
+            proposals(&Case { inputs, subject: CaseSubject::Objects { uses: &uses, values, machine } })
+        })
     }
 
     /// Finds objects that threads take from each other, with edits that may be worth it.
     pub fn contended(&self) -> Vec<Contended> {
         let run = self.cycles().run;
         let Some(found) = self.sharing() else { return Vec::new() };
-        self.with_inputs(|inputs| threads::proposals(inputs, found, run))
+        self.with_inputs(|inputs| contended(inputs, found, run))
     }
 
     /// Finds arrays of which threads lose next to nothing to each other as they lie now.
     pub fn apart_now(&self) -> Vec<Apart> {
         let run = self.cycles().run;
         let Some(found) = self.sharing() else { return Vec::new() };
-        self.with_inputs(|inputs| threads::apart_now(inputs, found, run))
+        self.with_inputs(|inputs| apart_now(inputs, found, run))
     }
 
     /// Finds buffers whose loads agree with stores to another one in the low 12 bits.
     pub fn aliased(&self, rows: &[AliasRow<Home>], accesses: u64) -> Vec<AliasedBuffers> {
-        self.with_inputs(|inputs| aliasing::proposals(inputs, rows, accesses))
+        self.with_inputs(|inputs| aliased(inputs, rows, accesses))
     }
 
     /// Finds the cycles that its threads lose to each other under edits, if lines are taken in

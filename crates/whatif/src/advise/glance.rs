@@ -7,6 +7,7 @@ use memlode_layout::{Edit, Link};
 use super::trial::{GLANCE, GLANCE_LEAST, Trial, try_each};
 use super::{AdviseError, Baseline, rivals};
 use crate::hot_cold::charts;
+use crate::remedies::split::by_rules;
 
 /// A glance looks at one such part of a trace, and at no fewer accesses than this.
 const PARTS: u64 = 32;
@@ -63,13 +64,15 @@ pub fn glance(baseline: &Baseline, budget: Duration) -> Result<Glance, AdviseErr
         return Ok(if takes_locks { Glance::Locks } else { Glance::NothingWaits });
     };
     let charts = charts(baseline.trace.sites(), &baseline.profile);
-    let by_rules = charts.into_iter().find(|chart| chart.name == name);
-    let mut edits = rivals::of_record(baseline, record);
+    let chart = charts.iter().find(|chart| chart.name == name);
+    let by_rules = chart.and_then(by_rules);
+    let proposals = baseline.of_record(record, None).into_iter();
+    let mut edits: Vec<Edit> = proposals.flat_map(|proposal| proposal.edits).collect();
     edits.retain(|edit| {
         matches!(edit, Edit::Split { by: Link::Parallel | Link::Index, .. } | Edit::Soa { .. })
     });
     edits.truncate(MOST);
-    edits.extend(by_rules.and_then(|chart| chart.edit()));
+    edits.extend(by_rules);
     let whole: u64 = baseline.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
     let predictor = baseline.predictor();
     let part = predictor.part((whole / PARTS).clamp(SHORTEST, GLANCE), &baseline.profile)?;

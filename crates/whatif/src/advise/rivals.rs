@@ -7,10 +7,9 @@ use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::StringId;
 
 use super::Baseline;
-use crate::candidates::candidates;
 use crate::hot_cold::Chart;
 use crate::named::records_named;
-use crate::proposals::least_cycles;
+use crate::uses::least_cycles;
 
 /// The number of proposals about objects that are tried, at most.
 const MOST_PROPOSALS: usize = 8;
@@ -20,10 +19,9 @@ const MOST_PROPOSALS: usize = 8;
 pub fn rivals(baseline: &Baseline, types: usize, charts: &[Chart]) -> Vec<Vec<Vec<Edit>>> {
     let mut groups: Vec<(Vec<String>, Vec<Vec<Edit>>)> = Vec::new();
     for (name, record) in waited_for(baseline).into_iter().take(types) {
-        let mut edits = of_record(baseline, record);
-        let by_rules = charts.iter().find(|chart| chart.name == name).and_then(Chart::edit);
-        edits.extend(by_rules.filter(|edit| !edits.contains(edit)));
-        groups.push((vec![name], edits.into_iter().map(|edit| vec![edit]).collect()));
+        let chart = charts.iter().find(|chart| chart.name == name);
+        let edits = baseline.of_record(record, chart).into_iter().map(|proposal| proposal.edits);
+        groups.push((vec![name], edits.collect()));
     }
     for proposal in baseline.proposals().into_iter().take(MOST_PROPOSALS) {
         let subjects: Vec<String> = proposal.subject.split(", ").map(str::to_string).collect();
@@ -36,11 +34,6 @@ pub fn rivals(baseline: &Baseline, types: usize, charts: &[Chart]) -> Vec<Vec<Ve
         }
     }
     groups.into_iter().map(|(_, edits)| edits).collect()
-}
-
-/// Finds edits of a record.
-pub fn of_record(baseline: &Baseline, record: LayoutId) -> Vec<Edit> {
-    candidates(baseline.trace.sites(), &baseline.profile, record, baseline.machine.line_bytes.into())
 }
 
 /// Finds the program's records that it waits for, the longest first.

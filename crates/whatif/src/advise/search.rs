@@ -3,7 +3,7 @@
 use memlode_layout::Edit;
 
 use super::trial::{PART, try_each};
-use super::{ABOUT, AdviseError, Baseline, EditOutcome, Trial, effort, rivals};
+use super::{ABOUT, AdviseError, Baseline, EditOutcome, Trial, effort};
 use crate::named::records_named;
 
 /// The number of layouts that are replayed on the whole trace.
@@ -28,7 +28,7 @@ pub fn search(baseline: &Baseline, ty: &str) -> Result<Searched, AdviseError> {
         return Err(AdviseError::NoType(ty.to_string()));
     };
     let part = baseline.predictor().part(PART, &baseline.profile)?;
-    let edits = rivals::of_record(baseline, record).into_iter().map(|edit| vec![edit]).collect();
+    let edits = baseline.of_record(record, None).into_iter().map(|proposal| proposal.edits).collect();
     let tried = try_each(baseline, &part, edits)?;
     let mut found: Vec<EditOutcome> = Vec::new();
     for trial in tried.iter().take(CONFIRMED) {

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{
     ABOUT, AdviseError, Baseline, EditOutcome, Rejected, Winner, effort, one_as_text, one_from_text,
 };
+use crate::apart::Apart;
+use crate::contended::Contended;
 use crate::noise::Verdict;
-use crate::proposals::Proposal;
-use crate::proposals::threads::{Apart, Contended};
+use crate::remedy::Proposal;
 
 /// Bytes by which objects of threads are shifted to see what they would lose elsewhere: what
 /// allocators align to, and more.

@@ -1,7 +1,7 @@
-//! Layouts of a type that are worth a try.
+//! The use of the members of a record.
 
 use memlode_attribute::{Class, Profile};
-use memlode_layout::{Edit, Link, Role, Structure};
+use memlode_layout::Structure;
 use memlode_trace::layouts::{LayoutId, Layouts};
 use memlode_trace::sites::{FunctionId, SiteTable, StringId};
 use rustc_hash::FxHashMap;
@@ -94,12 +94,13 @@ impl Heat {
         order
     }
 
-    fn names(&self, members: &[usize]) -> Vec<String> {
+    /// The names of some members.
+    pub fn names(&self, members: &[usize]) -> Vec<String> {
         members.iter().map(|&at| self.structure.members[at].name.clone()).collect()
     }
 
     /// For each function that uses the record much, the members that it uses: at least a tenth as often as the one it uses most.
-    fn sets(&self) -> Vec<Vec<usize>> {
+    pub fn sets(&self) -> Vec<Vec<usize>> {
         let mut functions: Vec<(&FunctionId, &Vec<u64>)> = self.by_function.iter().collect();
         functions.sort_by_key(|(function, uses)| (std::cmp::Reverse(uses.iter().sum::<u64>()), function.0));
         let mut sets: Vec<Vec<usize>> = Vec::new();
@@ -113,49 +114,4 @@ impl Heat {
         }
         sets
     }
-}
-
-/// Finds edits of a record to try on a machine with such lines, without those that are the same.
-pub fn candidates(names: &SiteTable, profile: &Profile, record: LayoutId, line_bytes: u64) -> Vec<Edit> {
-    let of_classes = record_names(names, profile);
-    let Some(heat) = heat(names, profile, (record, &of_classes)) else { return Vec::new() };
-    let structure = heat.structure.name.clone();
-    let order = heat.hottest_first();
-    if order.len() < 2 {
-        return Vec::new();
-    }
-    let mut edits = Vec::new();
-    // By heat; and by size, so that no holes are left.
-    edits.push(Edit::Reorder { structure: structure.clone(), members: heat.names(&order) });
-    let mut by_size = order.clone();
-    by_size.sort_by_key(|&at| std::cmp::Reverse(heat.structure.members[at].align));
-    edits.push(Edit::Reorder { structure: structure.clone(), members: heat.names(&by_size) });
-    // What a function uses together, and the hottest so and so many.
-    let mut sets = heat.sets();
-    let used = order.iter().filter(|&&at| heat.accesses[at] > 0).count();
-    for most in [1, 2, 4, 8, used] {
-        let mut set: Vec<usize> = order.iter().copied().take(most).collect();
-        set.sort_unstable();
-        sets.push(set);
-    }
-    for (at, set) in sets.iter().enumerate() {
-        if set.len() >= order.len() || sets[..at].contains(set) {
-            continue;
-        }
-        for by in [Link::Parallel, Link::Index, Link::Pointer] {
-            edits.push(Edit::Split { structure: structure.clone(), hot: heat.names(set), by });
-        }
-    }
-    edits.push(Edit::Soa { structure: structure.clone(), members: Vec::new() });
-    edits.push(Edit::Aosoa { structure: structure.clone(), block: 8 });
-    let pointers = heat.structure.members.iter().filter(|member| member.role == Role::Pointer);
-    let pointers: Vec<String> = pointers.map(|member| member.name.clone()).collect();
-    if pointers.len() >= 2 {
-        edits.push(Edit::Index { structure: structure.clone(), members: pointers });
-    }
-    if !heat.structure.bytes.is_power_of_two() {
-        edits.push(Edit::Align { subject: structure, of: None, to: line_bytes });
-    }
-    edits.dedup();
-    edits
 }

@@ -1,23 +1,17 @@
 //! Buffers whose loads are held up by stores to another one, since their addresses agree in the low 12 bits.
-//!
-//! Processors compare so much of a load's address with stores that are on their way to the cache, and let the load wait where it agrees.
-//! Buffers that begin at the same place of a page meet that at every turn of a loop that reads one and writes the other. What it costs is
-//! not in the model: it hangs on the processor, and on how close the stores are. So a proposal tells conflicts and no cycles.
 
 use memlode_attribute::{AliasRow, Home};
 use memlode_layout::Edit;
 
 use crate::named::name_of;
 use crate::plan::PlanInputs;
+use crate::remedy::{Case, CaseSubject, proposals};
 
 /// Loads that conflict are this part of all accesses, at least.
 const LEAST_SHARE: f64 = 0.02;
 
 /// Stores farther in front of a load than so many accesses were hardly seen to matter.
 const REACH: u32 = 30;
-
-/// Bytes to try by which one of the buffers begins later.
-const SHIFTS: [u64; 2] = [256, 2048];
 
 /// So many pairs of buffers are looked at, those that conflict most.
 const MOST: usize = 3;
@@ -39,15 +33,15 @@ pub struct AliasedBuffers {
 }
 
 /// Finds buffers to shift among conflicts by home, of so many accesses.
-pub fn proposals(known: &PlanInputs<'_>, rows: &[AliasRow<Home>], accesses: u64) -> Vec<AliasedBuffers> {
+pub fn aliased(known: &PlanInputs<'_>, rows: &[AliasRow<Home>], accesses: u64) -> Vec<AliasedBuffers> {
     let least = accesses as f64 * LEAST_SHARE;
     let far = |row: &&AliasRow<Home>| {
         row.load != row.store && row.conflicts as f64 >= least && row.least_accesses <= REACH
     };
     let buffers = |row: &AliasRow<Home>| {
         let (load, store) = (name_of(known, &row.load)?, name_of(known, &row.store)?);
-        let shift = |object: &String, by| Edit::Shift { object: object.clone(), by };
-        let shifts = SHIFTS.iter().flat_map(|&by| [shift(&load, by), shift(&store, by)]).collect();
+        let proposed = proposals(&Case { inputs: known, subject: CaseSubject::Aliased(row) });
+        let shifts = proposed.into_iter().flat_map(|proposal| proposal.edits).collect();
         Some(AliasedBuffers {
             load: (row.load.clone(), load),
             store: (row.store.clone(), store),

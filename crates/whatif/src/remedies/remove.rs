@@ -1,35 +1,47 @@
-//! Members that no code of the program reads, executed or not: they take room in the lines of the others.
+//! # Members that nothing reads
 //!
-//! A member that merely was not read in this run is no such member; a split moves it out of the way. Nor is one whose address goes
-//! somewhere, or that holds a record which something reads.
+//! **What it proposes.** `remove`: no code of the program reads these members, executed or not, or has
+//! their address. A member that merely was not read in this run is moved out of the way by a split.
+//!
+//! **Why it gains.** They take room in the lines of the others, and stores to them fetch lines.
+//!
+//! **When it is wrong.** Code that memlode did not compile may read them, or somebody who gets the
+//! record as bytes.
 
 use memlode_attribute::Cell;
 use memlode_layout::{AddressUse, Edit, StructureMember};
 use memlode_trace::sites::{Site, SiteKind, StringId};
 use rustc_hash::FxHashMap;
 
-use super::{Proposal, Uses};
-use crate::candidates::{first_component, members_with, record_names};
+use crate::heat::{first_component, members_with, record_names};
 use crate::named::records_named;
 use crate::plan::PlanInputs;
+use crate::remedy::{Case, CaseSubject, Proposal, Remedy, RemedyMeta};
 use crate::structures::structure;
 
 /// Fewer bytes are not worth a change.
 const LEAST_BYTES: u64 = 4;
 
-pub(super) fn proposals(known: &PlanInputs<'_>, uses: &[Uses]) -> Vec<Proposal> {
-    let mut records: Vec<&String> = uses.iter().filter_map(|used| used.record.as_ref()).collect();
-    records.dedup();
-    let mut found: Vec<Proposal> = Vec::new();
-    for record in records {
-        if found.iter().any(|known| known.subject == *record) {
-            continue;
+/// A record without members that nothing reads.
+pub(crate) struct Remove;
+
+impl Remedy for Remove {
+    const META: RemedyMeta = RemedyMeta { id: "remove", rank: 110, program: "tests/corpus/remedies/item.c" };
+
+    fn propose(case: &Case<'_>) -> Vec<Proposal> {
+        let CaseSubject::Objects { uses, .. } = case.subject else { return Vec::new() };
+        let mut records: Vec<&String> = uses.iter().filter_map(|used| used.record.as_ref()).collect();
+        records.dedup();
+        let mut found: Vec<Proposal> = Vec::new();
+        for record in records {
+            if found.iter().any(|known| known.subject == *record) {
+                continue;
+            }
+            let Some(members) = unread(case.inputs, record) else { continue };
+            found.push(Proposal::one(Edit::Remove { structure: record.clone(), members }));
         }
-        let Some(members) = unread(known, record) else { continue };
-        let edit = Edit::Remove { structure: record.clone(), members };
-        found.push(Proposal { subject: record.clone(), edits: vec![edit] });
+        found
     }
-    found
 }
 
 /// The members of a record that nothing reads. `None` if there are none, or if something reads the record whole.
