@@ -66,6 +66,7 @@ class Build:
     def __init__(self, seed, program):
         r = random.Random(seed ^ 0x5eed)
         self.cxx, units = program.language == "c++", program.units
+        self.foreign = random.Random(seed ^ 0xf0).choice(["gcc-12", "clang-22"]) if program.foreign else None
         self.version = r.choice([22, 22, 19])
         self.level = r.choice(["-O0", "-O1", "-O2", "-O2", "-O3", "-Os"])
         self.flags = [self.level, "-w", "-pthread", "-ffp-contract=off"]
@@ -111,7 +112,8 @@ class Build:
     def unoptimised(self, sources, out):
         """The program as it is, without optimisation."""
         compiler = [f"clang{'++' if self.cxx else ''}-{self.version}"]
-        call("native compile", [*compiler, "-O0", *self.flags[1:], "-fno-lto", *sources, "-o", out,
+        call("native compile", [*compiler, "-O0", *self.flags[1:], "-fno-lto", *sources,
+                                *self.of_another_compiler(out.parent), "-o", out,
                                 *(["-no-pie"] if "-fno-pie" in self.flags else []), "-lm", *self.link], 600)
         self.plug_in("native plug-in", compiler, compiler, sources, out, os.environ, ["-fno-lto"])
         return out
@@ -188,6 +190,16 @@ class Build:
             call(stage, [*compiler, *self.flags, "-c", source, "-o", objects[-1]], 600, env=environment)
         return objects
 
+    def of_another_compiler(self, folder):
+        """The objects that memlode never sees."""
+        if self.foreign is None:
+            return []
+        made = folder / "foreign" / "foreign.o"
+        if not made.exists():
+            made.parent.mkdir()
+            call("foreign compile", [self.foreign, "-O2", "-fPIC", "-c", folder / "foreign.c", "-o", made])
+        return [made]
+
     def plug_in(self, stage, compiler, linker, sources, out, environment, options=()):
         """The plug-in of a program that has one, beside the program."""
         for source in sources[0].parent.glob("plug-in.c*"):
@@ -198,6 +210,7 @@ class Build:
 
     def finish(self, stage, compiler, objects, out, options, environment):
         common = [*compiler, *self.flags]
+        objects = [*objects, *self.of_another_compiler(out.parent)]
         if self.shared:
             library = out.with_name(f"lib{out.name}.so")
             first, *others = objects

@@ -175,12 +175,23 @@ def examine(program, seed, work):
     if sampled and sampled["accesses"] > checked["accesses"] and not program.killing:
         raise Failure("bursts", f"{checked['accesses']} accesses, and {sampled['accesses']} of them in bursts")
     report = call("report", [MEMLODE, "report", "--json", "--machine", "generic", trace], 120)
-    json.loads(report.stdout)
+    others_are_told(json.loads(report.stdout)["trace"]["notes"], program.foreign_names)
     if checked["accesses"] <= machine.MOST_ACCESSES:
         surroundings = work / f"surroundings.{'cpp' if program.language == 'c++' else 'c'}"
         surroundings.write_text(machine.surroundings(program))
         machine.compare(build.watched(sources, surroundings, work / "watched"), sources, expected, build.faithful)
     return checked["accesses"]
+
+
+def others_are_told(notes, made):
+    """Functions of other compilers stand in the notes: how many, and the names of the longest."""
+    notes = [note for note in notes if note["id"] == "foreign"]
+    # A static program has libc's, too.
+    if any(note["has_libraries"] for note in notes):
+        return
+    names = {name for note in notes for name in note["names"]}
+    if sum(note["functions"] for note in notes) != len(made) or not names <= set(made):
+        raise Failure("foreign code", f"told are {sorted(names)}, another compiler made {made}")
 
 
 def failure_of(program, seed):

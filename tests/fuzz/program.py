@@ -47,6 +47,7 @@ class Program:
         self.variables = variables
         self.plug_in, self.own_heap = around.plug_in, around.own_heap
         self.forking, self.killing = around.forking, around.killing
+        self.foreign, self.foreign_names = around.foreign, around.foreign_names
 
     def sources(self):
         """Name and text of each file."""
@@ -56,6 +57,8 @@ class Program:
             parts = ['#include "fuzz.h"\n', self.data if unit == 0 else ""]
             parts += [function.text() for function in self.functions if function.unit == unit]
             yield f"unit{unit}.{suffix}", "\n".join(parts)
+        if self.foreign:
+            yield "foreign.c", self.foreign
         if self.plug_in:
             yield f"plug-in.{suffix}", '#include "fuzz.h"\n' + self.plug_in
 

@@ -80,12 +80,9 @@ CHILD = """\
 /* Ends here, without and with a signal. */
 if (getenv("FUZZ_CHILDREN")) {{
   fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {{
-    begin_child();
-    {work}
-    {end}
-  }}
+  const pid_t child = {make};
+  if (child == 0)
+    in_child((void *)0);
   int status = 0;
   waitpid(child, &status, 0);
   if (status != {status}) printf("a child ended with %x\\n", status);
@@ -99,6 +96,38 @@ ENDS = [
     ("doom();", 11),
     ("doom();", 11),
 ]
+
+
+# A child with and without libc's help. Of those that it did not make, libc takes the thread's number for the parent's.
+MAKES = [
+    ("fork()", True),
+    ("fork()", True),
+    ("_Fork()", True),
+    ("(pid_t)syscall(SYS_fork)", False),
+    ("(pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)", False),
+    ("clone(in_child, child_stack + sizeof child_stack, SIGCHLD, (void *)0)", False),
+]
+# Functions of libc's name that do something else, so that it shows who was called: their parameters, body and a call.
+OWN = {
+    "swab": ("void", "const void *from, void *to, ssize_t count",
+             "const u8 *f = (const u8 *)from;\n  u8 *t = (u8 *)to;\n"
+             "  for (ssize_t i = 0; i < count; ++i) t[i] = f[i] ^ {key};",
+             "swab(text, text + 64, (ssize_t)(result & 31));"),
+    "memccpy": ("void *", "void *to, const void *from, int stop, size_t count",
+                "u8 *t = (u8 *)to;\n  const u8 *f = (const u8 *)from;\n"
+                "  for (size_t i = 0; i < count; ++i) t[i] = f[i] + {key};\n  return stop ? to : (void *)0;",
+                "memccpy(text + 32, text, (int)(result & 7), (size_t)(result & 15));"),
+    "memfrob": ("void *", "void *at, size_t count",
+                "u8 *t = (u8 *)at;\n  for (size_t i = 0; i < count; ++i) t[i] += {key};\n  return at;",
+                "memfrob(text + 128, (size_t)(result & 63));"),
+}
+FOREIGN = """\
+static __attribute__((noinline)) unsigned long long step_{number}(unsigned long long x) {{
+  volatile unsigned long long kept[4] = {{x, {key}, 3, 4}};
+  return kept[x & 3] * 5 + kept[1];
+}}
+unsigned long long foreign_{number}(unsigned long long x) {{ return step_{number}(x) ^ step_{number}(x + 1); }}
+"""
 
 
 class Surroundings:
@@ -128,6 +157,12 @@ class Surroundings:
             self.starts_and_ends(unit, cxx)
         if r.random() < 0.3:
             self.forks(cxx)
+        self.random = random.Random(seed ^ SALT + 2)
+        self.foreign, self.foreign_names = "", []
+        if self.random.random() < 0.25:
+            self.has_a_name_of_libc(self.random.randrange(units))
+        if self.random.random() < 0.25:
+            self.calls_another_compiler()
 
     def last_of_a_thread(self):
         """Definitions, and what a thread does last: its last segment has a word that is zero by rights."""
@@ -194,8 +229,12 @@ class Surroundings:
         self.forking = True
         r = self.random
         end, status = r.choice(ENDS)
+        make, has_a_number = random.Random(r.random()).choice(MAKES)
+        if end == "abort();" and not has_a_number:
+            end, status = "doom();", 11
         self.killing = status != 0
-        self.header += "#include <sys/wait.h>\n#include <sys/mman.h>\n#include <sys/resource.h>\n"
+        for name in ("sched.h", "sys/mman.h", "sys/resource.h", "sys/syscall.h", "sys/wait.h"):
+            self.header += f"#include <{name}>\n"
         self.data += f"{self.mine} u64 *volatile never;\nu8 *doomed;\nvolatile u32 nothing;\n"
         # Of one that a signal ends, what a handler of another did last may be lost.
         ignored = ["signal(SIGUSR1, SIG_IGN);"] if self.killing else []
@@ -211,4 +250,39 @@ class Surroundings:
         work_of_the_child = f"try {{ {called} }} catch (...) {{ result += 1; }}" if cxx else called
         work = r.choice(["shared[7] += shared[8] + 1;", work_of_the_child, "qsort(handed_over, 8, 8, compare);"])
         self.data += "u64 handed_over[8] = {5, 2, 9, 4, 1, 1, 8, 0};\n"
-        self.final.append(CHILD.format(work=work, end=end, status=status))
+        if "child_stack" in make:
+            self.data += "u8 child_stack[1 << 20] __attribute__((aligned(16)));\n"
+        self.functions.append(Function("NOINLINE static int in_child(void *)" if cxx else
+                                       "NOINLINE static int in_child(void *unused)",
+                                       ["begin_child();", work, end], [], ["return 0;"], 0))
+        self.final.append(CHILD.format(make=make, status=status))
+
+    def has_a_name_of_libc(self, unit):
+        """A function that has the name of one of libc's, in one of the ways in which symbols get names."""
+        r = self.random
+        name = r.choice(sorted(OWN))
+        result, parameters, body, call = OWN[name]
+        body = body.format(key=r.randrange(1, 100))
+        way = r.choice(["itself", "label", "alias", "ifunc"])
+        defined = f"{{\n  {body}\n}}"
+        text = {
+            "itself": [f"{result} {name}({parameters}) NOTHROW {defined}"],
+            "label": [f'{result} mine_of_libc({parameters}) __asm__("{name}");',
+                      f"{result} mine_of_libc({parameters}) {defined}"],
+            "alias": [f"{result} mine_of_libc({parameters}) {defined}",
+                      f'{result} {name}({parameters}) NOTHROW __attribute__((alias("mine_of_libc")));'],
+            "ifunc": [f"static {result} mine_of_libc({parameters}) {defined}",
+                      f"{result} (*choose_mine(void))({parameters}) {{ return mine_of_libc; }}",
+                      f'{result} {name}({parameters}) NOTHROW __attribute__((ifunc("choose_mine")));'],
+        }[way]
+        self.functions.append(Function(None, ["C_LINKAGE_BEGIN", *text, "C_LINKAGE_END"], [], [], unit))
+        self.each.append(call)
+
+    def calls_another_compiler(self):
+        """An object that memlode does not compile; what it touches is its own."""
+        r = self.random
+        for number in range(r.choice([1, 2])):
+            self.foreign += FOREIGN.format(number=number, key=r.randrange(100))
+            self.foreign_names += [f"foreign_{number}", f"step_{number}"]
+            self.header += f"C_LINKAGE u64 foreign_{number}(u64 x);\n"
+            self.each.append(f"result += foreign_{number}(result & 63);")

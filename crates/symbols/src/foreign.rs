@@ -129,12 +129,14 @@ fn is_implementation(name: &str) -> bool {
 
 /// Beginnings of the source files of compilers' own libraries, for what only these know: start files, libgcc,
 /// sanitizers, profiles.
-const RUNTIME_UNITS: [&str; 15] = [
+const RUNTIME_UNITS: [&str; 17] = [
     "InstrProfiling",
     "asan_",
+    "cpuinfo.",
     "crtfastmath.c",
     "crtprec.c",
     "crtstuff.c",
+    "emutls.c",
     "hwasan_",
     "interception_",
     "libgcc2.c",
