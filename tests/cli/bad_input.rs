@@ -17,7 +17,7 @@ use crate::{assert_one_sentence, memlode, stderr, stdout};
 const READERS: [&[&str]; 7] = [
     &["report", "-m", "generic"],
     &["sim", "-m", "generic"],
-    &["replay", "--annotate", "hits", "-m", "generic", "-n", "1000"],
+    &["replay", "--rows", "hits", "-m", "generic", "-n", "1000"],
     &["replay", "--analyse", "shared", "-m", "generic"],
     &["timeline", "-m", "generic"],
     &["dump", "-n", "1000"],

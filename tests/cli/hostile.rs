@@ -99,7 +99,7 @@ fn names_cannot_command_a_terminal() {
         &["replay", "-m", "generic", "--analyse", "reuse"],
         &["replay", "-m", "generic", "--analyse", "strides"],
         &["replay", "-m", "generic", "--analyse", "working-set", "--json"],
-        &["replay", "-m", "generic", "--annotate", "hits", "--format", "ndjson"],
+        &["replay", "-m", "generic", "--rows", "hits", "--format", "ndjson"],
         &["dump"],
         &["dump", "--json"],
         &["dump", "--sites"],

@@ -65,16 +65,8 @@ fn every_line_is_the_machines() {
             serde_json::from_str(&recorded.run(&[words, &["-m", "./tiny.toml", "--json"]].concat()))
                 .expect("JSON")
         };
-        let rows = recorded.run(&[
-            "replay",
-            "trace",
-            "-m",
-            "./tiny.toml",
-            "--annotate",
-            "hits",
-            "--format",
-            "ndjson",
-        ]);
+        let rows =
+            recorded.run(&["replay", "trace", "-m", "./tiny.toml", "--rows", "hits", "--format", "ndjson"]);
         let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("a row")).collect();
         let lines: BTreeSet<u64> = rows.iter().flat_map(|row| lines_of(row, line_bytes.into())).collect();
         let bytes = lines.len() as u64 * u64::from(line_bytes);

@@ -1,6 +1,7 @@
 //! The `memlode` binary from outside: what is typed, what comes out, how it exits.
 
 mod analyses;
+mod annotate;
 mod answers;
 mod bad_input;
 mod bench;

@@ -28,7 +28,7 @@ fn without_a_directory_the_newest_trace_is_meant() {
         &["timeline", "-m", "generic"],
         &["dump", "-n", "3"],
         &["check"],
-        &["replay", "-m", "generic", "--annotate", "hits", "--format", "ndjson", "-n", "3"],
+        &["replay", "-m", "generic", "--rows", "hits", "--format", "ndjson", "-n", "3"],
     ];
     for command in commands {
         let output = in_folder(folder.path(), command);
@@ -93,7 +93,7 @@ fn numbers_are_written_in_one_way() {
         assert!(output.status.success(), "{words:?}: {}", stderr(&output));
         stdout(&output)
     };
-    let replay = ["replay", trace, "-m", "generic", "--annotate", "hits", "--format", "ndjson", "--limit"];
+    let replay = ["replay", trace, "-m", "generic", "--rows", "hits", "--format", "ndjson", "--limit"];
     for (words, digits) in [
         (&["dump", trace, "-n", "0.1k"][..], &["dump", trace, "-n", "100"][..]),
         (&[&replay[..], &["1k"]].concat(), &[&replay[..], &["1000"]].concat()),

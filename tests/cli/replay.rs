@@ -115,7 +115,7 @@ fn key(names: &Value) -> String {
 #[test]
 fn adds_up_to_the_report() {
     let recorded = Recorded::new();
-    let all = recorded.lines(&["--annotate", "hits"]);
+    let all = recorded.lines(&["--rows", "hits"]);
     let report = recorded.run(&["report", "trace", "-m", "./tiny.toml", "--json"]);
     let report: Value = serde_json::from_str(&report).expect("JSON");
 
@@ -161,7 +161,7 @@ fn adds_up_to_the_report() {
     let some = |wanted: &dyn Fn(&Value) -> bool| -> Vec<&Value> {
         all.iter().filter(|access| wanted(access)).collect()
     };
-    let lines = |words: &[&str]| recorded.lines(&[&["--annotate", "hits"], words].concat());
+    let lines = |words: &[&str]| recorded.lines(&[&["--rows", "hits"], words].concat());
     assert_eq!(lines(&["--misses-only"]).iter().collect::<Vec<_>>(), some(&|a| a["level"] != "L1d"));
     assert_eq!(lines(&["--level", "l2"]).iter().collect::<Vec<_>>(), some(&|a| a["level"] == "L2"));
     assert_eq!(lines(&["--level", "L1d,memory"]).iter().collect::<Vec<_>>(), some(&|a| a["level"] != "L2"));
@@ -174,7 +174,7 @@ fn adds_up_to_the_report() {
         [&[], &["--pages", "4KiB,2MiB@heap", "--cores", "1,0"], &["--rules", "lru", "--placement", "node:1"]];
     let mut remote = Vec::new();
     for setup in setups {
-        let why = recorded.lines(&[&["--annotate", "causes"], setup].concat());
+        let why = recorded.lines(&[&["--rows", "causes"], setup].concat());
         let sim = recorded.run(&[&["sim", "trace", "-m", "./tiny.toml", "--json"], setup].concat());
         let sim: Value = serde_json::from_str(&sim).expect("JSON");
         let count = |name: &str, value: &Value| {
@@ -198,27 +198,16 @@ fn adds_up_to_the_report() {
 fn an_arrow_stream_is_framed() {
     let recorded = Recorded::new();
     let path = recorded.0.path();
-    recorded.run(&["replay", "trace", "--annotate", "hits", "-m", "./tiny.toml", "--to", "all.arrows"]);
+    recorded.run(&["replay", "trace", "--rows", "hits", "-m", "./tiny.toml", "--to", "all.arrows"]);
     let bytes = fs::read(path.join("all.arrows")).expect("a file");
-    let piped = recorded.try_run(&["replay", "trace", "--annotate", "hits", "-m", "./tiny.toml"]);
+    let piped = recorded.try_run(&["replay", "trace", "--rows", "hits", "-m", "./tiny.toml"]);
     assert_eq!(piped.stdout, bytes, "the same through a pipe, and each time");
     // tests/python reads what is inside.
     assert_eq!(bytes[..4], [0xff; 4]);
     assert_eq!(bytes[bytes.len() - 8..], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     assert_eq!(bytes.len() % 8, 0);
 
-    recorded.run(&[
-        "replay",
-        "trace",
-        "--annotate",
-        "hits",
-        "-m",
-        "./tiny.toml",
-        "--to",
-        "few.jsonl",
-        "-n",
-        "2",
-    ]);
+    recorded.run(&["replay", "trace", "--rows", "hits", "-m", "./tiny.toml", "--to", "few.jsonl", "-n", "2"]);
     assert_eq!(fs::read_to_string(path.join("few.jsonl")).expect("text").lines().count(), 2);
 }
 
@@ -226,7 +215,7 @@ fn an_arrow_stream_is_framed() {
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let recorded = Recorded::new();
     let mut replay = Command::new(assert_cmd::cargo::cargo_bin!("memlode"))
-        .args(["replay", "trace", "--annotate", "hits", "-m", "generic", "--format", "ndjson"])
+        .args(["replay", "trace", "--rows", "hits", "-m", "generic", "--format", "ndjson"])
         .current_dir(recorded.0.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -245,16 +234,15 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 fn what_cannot_be_done_is_told() {
     let recorded = Recorded::new();
     for (words, parts) in [
-        (&["--annotate", "hits", "--level", "L7"][..], &["L7", "L1d, L2, memory"][..]),
-        (&["--annotate", "hits", "--thread", "9"], &["no thread 9", "0.0, 0.1"]),
-        (&["--annotate", "hits", "--pages", "2MiB"], &["--pages is for --annotate causes"]),
-        (&["--annotate", "hits", "--to", "nowhere/x.arrows"], &["nowhere/x.arrows cannot be written"]),
-        (&["--annotate", "causes", "--pages", "1GiB"], &["tiny", "no first-level TLB"]),
+        (&["--rows", "hits", "--level", "L7"][..], &["L7", "L1d, L2, memory"][..]),
+        (&["--rows", "hits", "--thread", "9"], &["no thread 9", "0.0, 0.1"]),
+        (&["--rows", "hits", "--pages", "2MiB"], &["--pages is for --rows causes"]),
+        (&["--rows", "hits", "--to", "nowhere/x.arrows"], &["nowhere/x.arrows cannot be written"]),
+        (&["--rows", "causes", "--pages", "1GiB"], &["tiny", "no first-level TLB"]),
     ] {
         let replay = ["replay", "trace", "-m", "./tiny.toml"];
         assert_one_sentence(&recorded.try_run(&[&replay, words].concat()), parts);
     }
-    let output =
-        recorded.try_run(&["replay", "trace", "--annotate", "hits", "--misses-only", "--level", "L2"]);
+    let output = recorded.try_run(&["replay", "trace", "--rows", "hits", "--misses-only", "--level", "L2"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -30,6 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "files",
             "trace",
+            "symbols",
             "sample",
             "machine",
             "counters",

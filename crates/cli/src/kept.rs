@@ -108,13 +108,8 @@ impl KeepArgs {
         compute: impl FnOnce() -> Result<CommandAnswer>,
     ) -> Result<CommandAnswer> {
         let asked = asked(question, traces);
-        if let Some(asked) = asked.as_ref().filter(|_| !self.again) {
-            match asked.find::<CommandAnswer>() {
-                Ok(Some(kept)) if kept.answer.is_sound() => return Ok(as_now(kept, traces)),
-                Ok(Some(Kept { path, .. })) => refuse(&Unusable { path, why: Why::Damaged }),
-                Ok(None) => {}
-                Err(unusable) => refuse(&unusable),
-            }
+        if let Some(found) = asked.as_ref().filter(|_| !self.again).and_then(found) {
+            return Ok(as_now(found, traces));
         }
         let answer = compute()?;
         if let Some(asked) = asked.filter(|_| !self.no_keep) {
@@ -123,6 +118,21 @@ impl KeepArgs {
         }
         Ok(answer)
     }
+}
+
+/// An answer that was kept, and is used for another one.
+pub fn find(question: Question, trace: &Trace) -> Option<CommandAnswer> {
+    asked(question, &[trace]).as_ref().and_then(found).map(|kept| kept.answer)
+}
+
+fn found(asked: &Lookup<'_>) -> Option<Kept<CommandAnswer>> {
+    match asked.find::<CommandAnswer>() {
+        Ok(Some(kept)) if kept.answer.is_sound() => return Some(kept),
+        Ok(Some(Kept { path, .. })) => refuse(&Unusable { path, why: Why::Damaged }),
+        Ok(None) => {}
+        Err(unusable) => refuse(&unusable),
+    }
+    None
 }
 
 /// Keeps an answer that was computed for another reason.

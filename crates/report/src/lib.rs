@@ -13,6 +13,8 @@ pub mod names;
 pub mod render;
 
 pub use build::compiled::Compiled;
+pub use build::instructions::SiteCounts;
+pub use build::listing::{WantedLines, listing};
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
@@ -21,8 +23,8 @@ pub use model::{
     Evidence as NamedEvidence, Finding as NamedFinding, Function as NamedFunction, Home as NamedHome,
     Located, MarkedMember, MemoryUse, Narrowed, Note, Numbers, Object, Position, RecordLayout as NamedRecord,
     RecordPart, RecordPart as NamedRecordPart, Report, Row, Row as NamedRow, SharedData,
-    SharedLine as NamedSharedLine, Side, Simulated, SourceLine as ShownLine, SourceText, StructureChart,
-    Table as NamedTable, Table as AnalysisTable, Thread as NamedThread, TimeReport, TimedRow, Transfers,
-    Tried, Type as NamedType, Value as NamedValue, WhatIf,
+    SharedLine as NamedSharedLine, Side, Simulated, Simulation as NamedSimulation, SourceLine as ShownLine,
+    SourceText, StructureChart, Table as NamedTable, Table as AnalysisTable, Thread as NamedThread,
+    TimeReport, TimedRow, Transfers, Tried, Type as NamedType, Value as NamedValue, WhatIf,
 };
 pub use render::text;

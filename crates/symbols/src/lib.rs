@@ -3,11 +3,13 @@
 //!
 //! The file may be anything a user names: every offset in it is checked, and nothing in it can make this crate panic.
 
+pub mod code;
 pub mod debug;
 mod foreign;
 pub mod instruction;
 pub mod objects;
 pub mod program;
+mod sides;
 #[cfg(test)]
 mod tests;
 pub mod typing;

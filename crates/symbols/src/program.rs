@@ -109,6 +109,11 @@ impl ProgramFile {
         &self.path
     }
 
+    /// The whole file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The address of the first instruction, as the file has it.
     pub fn entry(&self) -> u64 {
         self.entry

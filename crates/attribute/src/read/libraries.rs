@@ -29,9 +29,11 @@ pub(crate) fn is_library_text(
     [names.string(directory), names.string(file)].iter().any(|path| is_library_path(path))
 }
 
+/// Returns whether a file came with the compiler or the system.
+///
 /// A place in the file system is the only hint there is: system directories, where Rust's standard library says it was
 /// built, and where its sources are if they are installed.
-fn is_library_path(path: &str) -> bool {
+pub fn is_library_path(path: &str) -> bool {
     ["/usr/", "/rustc/", "/rust/deps/"].iter().any(|start| path.starts_with(start))
         || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }

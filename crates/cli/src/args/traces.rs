@@ -23,6 +23,11 @@ pub struct TraceArgs {
 }
 
 impl TraceArgs {
+    /// The trace in a directory, or the newest one here.
+    pub fn of(trace: Option<PathBuf>) -> TraceArgs {
+        TraceArgs { trace }
+    }
+
     /// Its directory. Says which, if none is named.
     pub fn find(&self) -> Result<PathBuf> {
         if let Some(directory) = &self.trace {

@@ -2,6 +2,7 @@
 
 mod advise;
 mod alias;
+mod annotate;
 #[cfg(feature = "measure")]
 mod bench;
 #[cfg(feature = "measure")]
@@ -122,6 +123,7 @@ enum Command {
     Run(run::Args),
     Record(run::RecordArgs),
     Report(report::Args),
+    Annotate(annotate::Args),
     Html(html::Args),
     Sim(sim::Args),
     Replay(replay::Args),
@@ -180,6 +182,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),
         Command::Report(args) => report::run(args, given),
+        Command::Annotate(args) => annotate::run(args),
         Command::Html(args) => html::run(args),
         Command::Sim(args) => sim::run(args, given),
         Command::Replay(args) => replay::run(args, given),

@@ -42,10 +42,10 @@ pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
     /// Write every access, and of each
-    #[arg(long, value_enum, value_name = "WHAT", required_unless_present = "analyse")]
-    annotate: Option<Annotate>,
+    #[arg(long, alias = "annotate", value_enum, value_name = "WHAT", required_unless_present = "analyse")]
+    rows: Option<Rows>,
     /// Print what an analysis of every access finds instead; several may be given
-    #[arg(long, value_name = "NAME[:ARGUMENTS]", conflicts_with_all = ["annotate", "pages", "cores", "placement", "rules", "to", "format", "thread", "level", "misses_only", "limit"])]
+    #[arg(long, value_name = "NAME[:ARGUMENTS]", conflicts_with_all = ["rows", "pages", "cores", "placement", "rules", "to", "format", "thread", "level", "misses_only", "limit"])]
     analyse: Vec<String>,
     /// The rule of --analyse shared: `source` is that of the paper it comes from
     #[arg(long, value_name = "RULE", value_parser = ["source"], requires = "analyse")]
@@ -73,17 +73,17 @@ pub struct Args {
     #[arg(long, short = 'n', value_name = "N", value_parser = numbers::count)]
     limit: Option<u64>,
     /// Rows of each table of an analysis
-    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count, conflicts_with = "annotate")]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count, conflicts_with = "rows")]
     top: usize,
     /// Print what an analysis finds as JSON
-    #[arg(long, conflicts_with = "annotate")]
+    #[arg(long, conflicts_with = "rows")]
     json: bool,
     #[command(flatten)]
     keep: KeepArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Annotate {
+enum Rows {
     /// The level that served it
     Hits,
     /// Why each level missed, too; several times as long
@@ -101,15 +101,15 @@ enum Format {
 /// The options that set a machine up have a heading of their own.
 fn with_causes(option: Arg) -> Arg {
     match option.get_id().as_str() {
-        "again" | "no_keep" => option.conflicts_with("annotate"),
-        "pages" | "cores" | "placement" | "rules" => option.help_heading("With --annotate causes"),
+        "again" | "no_keep" => option.conflicts_with("rows"),
+        "pages" | "cores" | "placement" | "rules" => option.help_heading("With --rows causes"),
         _ => option,
     }
 }
 
 /// `given` is what `args` was made of.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
-    let Some(what) = args.annotate else {
+    let Some(what) = args.rows else {
         let mut analyses = Run::default();
         for wanted in &args.analyse {
             match &args.rule {
@@ -128,10 +128,10 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let format = format(&args)?;
     let trace = Arc::new(args.trace.open()?);
     let causes = match what {
-        Annotate::Causes => Some(args.setup.of(&machine)?),
-        Annotate::Hits => {
+        Rows::Causes => Some(args.setup.of(&machine)?),
+        Rows::Hits => {
             if let Some(given) = args.setup.first_given() {
-                bail!("{given} is for --annotate causes: `hits` are those that memlode report counts");
+                bail!("{given} is for --rows causes: `hits` are those that memlode report counts");
             }
             None
         }

@@ -2,6 +2,8 @@
 
 mod comparison;
 pub mod compiled;
+pub mod instructions;
+pub mod listing;
 pub mod naming;
 pub mod notes;
 mod ratios;

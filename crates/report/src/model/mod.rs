@@ -7,6 +7,7 @@ mod advice;
 mod answer;
 mod comparison;
 mod finding;
+mod listing;
 mod note;
 mod record;
 mod report;
@@ -27,6 +28,7 @@ pub use comparison::{
     Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
+pub use listing::{Counted, ListedCode, ListedInstruction, ListedLine, ListedPart, Listing};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{

@@ -160,6 +160,46 @@ pub struct Numbers {
     pub standard_errors: Option<StandardErrors>,
 }
 
+impl Numbers {
+    /// Adds those of other accesses. The errors of the sum are not known.
+    pub fn add(&mut self, other: &Numbers) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.reads = self.reads.saturating_add(other.reads);
+        self.writes = self.writes.saturating_add(other.writes);
+        self.misses.add(&other.misses);
+        self.stall_cycles = self.stall_cycles.saturating_add(other.stall_cycles);
+        self.stall_share += other.stall_share;
+        self.wait.add(&other.wait);
+        self.wait_share += other.wait_share;
+        self.standard_errors = None;
+    }
+
+    /// The sum of several.
+    pub fn sum<'n>(all: impl Iterator<Item = &'n Numbers>) -> Numbers {
+        all.fold(Numbers::default(), |mut sum, numbers| {
+            sum.add(numbers);
+            sum
+        })
+    }
+}
+
+impl Wait {
+    /// Adds the cost of other accesses.
+    pub fn add(&mut self, other: &Wait) {
+        let sums = [
+            (&mut self.cycles, other.cycles),
+            (&mut self.stored, other.stored),
+            (&mut self.streamed, other.streamed),
+            (&mut self.chained, other.chained),
+            (&mut self.overlapping, other.overlapping),
+            (&mut self.first_touch_cycles, other.first_touch_cycles),
+            (&mut self.instruction_cycles, other.instruction_cycles),
+        ];
+        // Tenths of cycles stay what they are.
+        sums.into_iter().for_each(|(sum, more)| *sum = ((*sum + more) * 10.0).round() / 10.0);
+    }
+}
+
 /// The cost of accesses by the cost model, in cycles of one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
@@ -205,6 +245,18 @@ impl<T: Copy + Default> ByLevel<T> {
     /// Returns that of the level with this index, 0 the innermost.
     pub fn of(&self, level: usize) -> T {
         self.0.get(level).map_or_else(T::default, |(_, value)| *value)
+    }
+}
+
+impl ByLevel<u64> {
+    /// Adds other counts of the levels, by name.
+    fn add(&mut self, other: &ByLevel<u64>) {
+        for (name, more) in &other.0 {
+            match self.0.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum = sum.saturating_add(*more),
+                None => self.0.push((name.clone(), *more)),
+            }
+        }
     }
 }
 

@@ -68,6 +68,22 @@ impl LevelCauses {
         let alone = self.cold + self.capacity + self.conflict;
         alone + self.held_elsewhere + self.true_sharing + self.false_sharing
     }
+
+    /// Adds those of other accesses, but for what evicted the lines.
+    pub fn add(&mut self, other: &LevelCauses) {
+        let sums = [
+            (&mut self.cold, other.cold),
+            (&mut self.capacity, other.capacity),
+            (&mut self.conflict, other.conflict),
+            (&mut self.held_elsewhere, other.held_elsewhere),
+            (&mut self.true_sharing, other.true_sharing),
+            (&mut self.false_sharing, other.false_sharing),
+            (&mut self.invalidations, other.invalidations),
+            (&mut self.fetched_bytes, other.fetched_bytes),
+            (&mut self.unused_bytes, other.unused_bytes),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
+    }
 }
 
 /// Accesses that evicted lines.

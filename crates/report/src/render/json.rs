@@ -6,9 +6,9 @@ use serde_json::{Map, json};
 use super::sentences::{assumption, level_rules, note};
 use crate::model::{
     Access, Advice, Alias, Analysis, Assumption, CoherenceNumbers, CommandAnswer, CommandFindings,
-    Comparison, Data, Everything, Finding, Function, LevelBesides, LevelRules, Note, Object, Recording,
-    Report, Row, RulesUsed, Sample, Shares, Sharing, Simulated, Simulation, Table, Thread, TimeReport,
-    TimedCore, TimedRow, Transfers, Type, Value, WhatIf,
+    Comparison, Data, Everything, Finding, Function, LevelBesides, LevelRules, ListedPart, Listing, Note,
+    Numbers, Object, Recording, Report, Row, RulesUsed, Sample, Shares, Sharing, Simulated, Simulation,
+    Table, Thread, TimeReport, TimedCore, TimedRow, Transfers, Type, Value, WhatIf,
 };
 
 /// Version of the schema: within one, fields are added, and none is renamed or removed.
@@ -115,6 +115,20 @@ fn analysis_document(analysis: &Analysis) -> AnalysisDocument<'_> {
     }
 }
 
+/// `memlode annotate --json`.
+pub fn listing(found: &Listing) -> serde_json::Result<String> {
+    pretty(&ListingDocument {
+        format: "memlode annotate",
+        version: VERSION,
+        trace: Trace::of(&found.trace),
+        machine: &found.machine,
+        total: &found.total,
+        has_causes: found.has_causes,
+        parts: &found.parts,
+        left_out: found.left_out,
+    })
+}
+
 /// `memlode diff --json`.
 pub fn comparison(comparison: &Comparison) -> serde_json::Result<String> {
     pretty(&ComparisonDocument { format: "memlode diff", version: VERSION, found: comparison })
@@ -152,8 +166,10 @@ fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
 /// Something with the sentence that says it.
 #[derive(Serialize)]
 struct Said<'a, T> {
+    /// The data.
     #[serde(flatten)]
     data: &'a T,
+    /// The sentence that says it.
     text: String,
 }
 
@@ -161,14 +177,22 @@ fn notes(notes: &[Note]) -> Vec<Said<'_, Note>> {
     notes.iter().map(|data| Said { data, text: note(data) }).collect()
 }
 
+/// A recording: its command and its end.
 #[derive(Serialize)]
 struct Trace<'a> {
+    /// The trace directory.
     directory: &'a str,
+    /// The command as typed.
     command: &'a [String],
+    /// True if everything that was recorded could be read.
     complete: bool,
+    /// Traced processes.
     processes: usize,
+    /// Traced threads.
     threads: usize,
+    /// Notes on what is missing, and on the program's end if that was not well.
     notes: Vec<Said<'a, Note>>,
+    /// The part of the program that all numbers are of, and their errors, where recording was off for a while.
     sample: &'a Option<Sample>,
 }
 
@@ -186,10 +210,14 @@ impl Trace<'_> {
     }
 }
 
+/// The rules of a simulated machine.
 #[derive(Serialize)]
 struct Rules<'a> {
+    /// The rules of each level.
     levels: Vec<Said<'a, LevelRules>>,
+    /// `none`, or the protocol that keeps caches the same.
     coherence: &'a str,
+    /// Assumptions where the machine says nothing.
     assumptions: Vec<Said<'a, Assumption>>,
 }
 
@@ -205,78 +233,158 @@ impl Rules<'_> {
     }
 }
 
+/// The document of `memlode report --json`.
 #[derive(Serialize)]
 struct ReportDocument<'a> {
+    /// The name of the document.
     format: &'static str,
+    /// Version of the schema: within one, members are added, and none is renamed or removed.
     version: u32,
+    /// The recording.
     trace: Trace<'a>,
+    /// The simulated machine, and what its caches counted.
     machine: &'a Simulated,
+    /// All accesses.
     total: &'a Row<Everything>,
+    /// The shares of accesses that have a name.
     coverage: &'a Shares,
+    /// Findings, the costliest first.
     findings: &'a [Finding],
+    /// Data and the line that touches it; like the other tables, the costliest first.
     lines: &'a [Row<Access>],
+    /// Members of types, and variables and arrays that have none, wherever they are touched.
     data: &'a [Row<Data>],
+    /// Members of types, wherever they are touched.
     fields: &'a [Row<Data>],
+    /// Types.
     types: &'a [Row<Type>],
+    /// Objects: by allocating call and call path, global variable, or stack variable.
     objects: &'a [Row<Object>],
+    /// Functions whose text holds the accesses.
     functions: &'a [Row<Function>],
+    /// Threads.
     threads: &'a [Row<Thread>],
+    /// Losses of threads to lines that they take from each other; null where that is not known, or there is one.
     sharing: &'a Option<Transfers>,
 }
 
+/// The document of `memlode sim --json`. Rows have details: why their accesses missed.
 #[derive(Serialize)]
 struct SimulationDocument<'a> {
+    /// The name of the document.
     format: &'static str,
+    /// Version of the schema: within one, members are added, and none is renamed or removed.
     version: u32,
+    /// The recording.
     trace: Trace<'a>,
+    /// The simulated machine, and what its caches counted.
     machine: &'a Simulated,
+    /// All accesses.
     total: &'a Row<Everything>,
+    /// Threads.
     threads: &'a [Row<Thread>],
+    /// Data and the line that touches it; like the other tables, the costliest first.
     lines: &'a [Row<Access>],
+    /// Members of types, and variables and arrays that have none, wherever they are touched.
     data: &'a [Row<Data>],
+    /// Members of types, wherever they are touched.
     fields: &'a [Row<Data>],
+    /// Types.
     types: &'a [Row<Type>],
+    /// Objects: by allocating call and call path, global variable, or stack variable.
     objects: &'a [Row<Object>],
+    /// Loads that a store to another address may hold up, the most frequent first.
     aliases: &'a [Alias],
+    /// The rules that were simulated, and the assumptions.
     rules: Rules<'a>,
+    /// Messages of coherence; null if it was not simulated.
     coherence: &'a Option<CoherenceNumbers>,
+    /// Events of the levels besides demand; empty if none of their rules were simulated.
     besides: &'a [LevelBesides],
+    /// Misses because of other cores' writes, the most frequent first.
     sharing: &'a [Sharing],
+    /// Losses of threads to each other, as a report has them; only with `--threads`.
     #[serde(skip_serializing_if = "Option::is_none")]
     side_by_side: Option<&'a Transfers>,
 }
 
+/// The document of `memlode sim --time --json`.
 #[derive(Serialize)]
 struct TimingDocument<'a> {
+    /// The name of the document.
     format: &'static str,
+    /// Version of the schema: within one, members are added, and none is renamed or removed.
     version: u32,
+    /// The recording.
     trace: Trace<'a>,
+    /// The simulated machine, and what its caches counted.
     machine: &'a Simulated,
+    /// The core.
     core: &'a TimedCore,
+    /// All accesses.
     total: &'a TimedRow<Everything>,
+    /// Data and the line that touches it; like the other tables, the costliest first.
     lines: &'a [TimedRow<Access>],
+    /// Members of types, and variables and arrays that have none, wherever they are touched.
     data: &'a [TimedRow<Data>],
+    /// Members of types, wherever they are touched.
     fields: &'a [TimedRow<Data>],
+    /// Types.
     types: &'a [TimedRow<Type>],
+    /// Objects: by allocating call and call path, global variable, or stack variable.
     objects: &'a [TimedRow<Object>],
+    /// Functions whose text holds the accesses.
     functions: &'a [TimedRow<Function>],
+    /// Threads.
     threads: &'a [TimedRow<Thread>],
 }
 
+/// The document of `memlode annotate --json`.
+#[derive(Serialize)]
+struct ListingDocument<'a> {
+    /// The name of the document.
+    format: &'static str,
+    /// Version of the schema: within one, members are added, and none is renamed or removed.
+    version: u32,
+    /// The recording.
+    trace: Trace<'a>,
+    /// The simulated machine, and what its caches counted.
+    machine: &'a Simulated,
+    /// All accesses.
+    total: &'a Numbers,
+    /// Lines say why their accesses missed.
+    has_causes: bool,
+    /// Functions or files, the costliest first.
+    parts: &'a [ListedPart],
+    /// Functions that are left out because each costs too little.
+    left_out: usize,
+}
+
+/// The document of commands that analyse every access.
 #[derive(Serialize)]
 struct AnalysisDocument<'a> {
+    /// The name of the document.
     format: &'static str,
+    /// Version of the schema: within one, members are added, and none is renamed or removed.
     version: u32,
+    /// The trace directory.
     trace: &'a str,
+    /// The simulated machine, by its short name.
     machine: &'a str,
+    /// Notes on what is missing from the trace.
     notes: Vec<Said<'a, Note>>,
+    /// Tables: each has `table`, `title` and `rows`, which are objects with the columns as members ([analyses](analyses/README.md)).
     tables: Vec<serde_json::Value>,
 }
 
+/// The document of commands that compare two runs, or a run with edited ones.
 #[derive(Serialize)]
 struct ComparisonDocument<'a, T> {
+    /// The name of the document.
     format: &'static str,
+    /// Version of the schema: within one, members are added, and none is renamed or removed.
     version: u32,
+    /// The findings.
     #[serde(flatten)]
     found: &'a T,
 }

@@ -38,7 +38,7 @@ pub fn source(found: &SourceText, style: Style) -> String {
 }
 
 /// Text with its tabs as spaces; a control character would be shown as an escape.
-fn untabbed(text: &str) -> String {
+pub(super) fn untabbed(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for c in text.chars() {
