@@ -25,6 +25,7 @@ mod files;
 mod findings;
 mod foreign;
 mod hostile;
+mod import;
 mod install;
 mod line_bytes;
 mod live;

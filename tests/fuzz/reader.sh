@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=$1
 shift
-[ $# -gt 0 ] || set -- trace elf machine
+[ $# -gt 0 ] || set -- trace elf machine perf
 out=$root/target/fuzz
 mkdir -p "$out"/{seeds/elf,corpus,failures,reader}
 

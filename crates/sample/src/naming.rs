@@ -9,11 +9,12 @@ use memlode_symbols::instruction::Register;
 use memlode_symbols::typing::{TypedAccess, TypedData, Typing, Untyped};
 use memlode_symbols::{Flow, Instruction, ProgramFile};
 
+use crate::data_source::DataSource;
 use crate::report::{
-    SampleCoverage, SampleReport, SampleShare, SampledData, SampledFunction, SampledImage, SampledLine,
-    UntypedShare,
+    SampleCoverage, SampleReport, SampleShare, SampledCost, SampledData, SampledFunction, SampledImage,
+    SampledLine, UntypedShare,
 };
-use crate::tally::{Sampled, SampledPlace, SampledState};
+use crate::tally::{Sampled, SampledPlace, SampledState, SourceCount};
 
 /// Lines that are told of data.
 const MOST_LINES: usize = 3;
@@ -24,10 +25,18 @@ const STACK_BELOW: u64 = 4096;
 /// A line: its file, number and function, and what that is inlined into.
 type LineKey = (String, u32, String, Vec<String>);
 
+/// Counts of a line.
+#[derive(Default)]
+struct LineCount {
+    samples: u64,
+    data: HashMap<TypedData, u64>,
+    sources: BTreeMap<DataSource, SourceCount>,
+}
+
 /// Counts by name.
 #[derive(Default)]
 struct Names {
-    lines: BTreeMap<LineKey, (u64, HashMap<TypedData, u64>)>,
+    lines: BTreeMap<LineKey, LineCount>,
     functions: BTreeMap<(String, String), u64>,
     data: BTreeMap<TypedData, DataCount>,
     untyped: BTreeMap<Untyped, u64>,
@@ -44,15 +53,23 @@ struct DataCount {
     lines: BTreeMap<(String, u32, String), u64>,
     known: u64,
     on_stack: u64,
+    sources: BTreeMap<DataSource, SourceCount>,
+}
+
+/// Adds counts of sources to others.
+fn add(to: &mut BTreeMap<DataSource, SourceCount>, more: &BTreeMap<DataSource, SourceCount>) {
+    more.iter().for_each(|(source, count)| to.entry(*source).or_default().add(*count));
 }
 
 /// The circumstances of samples.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SampleSource {
     /// The thing that was sampled: a command, a process or a file.
     pub subject: String,
     /// Events that were sampled, where they are not the clock.
     pub events: Vec<String>,
+    /// The samples are of time, not of events of another kind.
+    pub is_time: bool,
     /// Nanoseconds of CPU time between samples; 0 if that is not known.
     pub period_ns: u64,
     /// Instructions from the one that waits to the one that a sample names.
@@ -61,6 +78,20 @@ pub struct SampleSource {
     pub root: Option<PathBuf>,
     /// Build ids of the files that were sampled, where they are known.
     pub build_ids: HashMap<OsString, Vec<u8>>,
+}
+
+impl Default for SampleSource {
+    fn default() -> SampleSource {
+        SampleSource {
+            subject: String::new(),
+            events: Vec::new(),
+            is_time: true,
+            period_ns: 0,
+            skid: 0,
+            root: None,
+            build_ids: HashMap::new(),
+        }
+    }
 }
 
 /// Names what was sampled.
@@ -131,9 +162,10 @@ impl Names {
         if let Some(key) = &line {
             self.with_line += place.count;
             let row = self.lines.entry(key.clone()).or_default();
-            row.0 += place.count;
+            row.samples += place.count;
+            add(&mut row.sources, &place.sources);
             if let Ok(data) = &access.data {
-                *row.1.entry(data.clone()).or_default() += place.count;
+                *row.data.entry(data.clone()).or_default() += place.count;
             }
         }
         match &access.data {
@@ -153,6 +185,7 @@ impl Names {
         }
         let count = self.data.entry(key).or_default();
         count.samples += place.count;
+        add(&mut count.sources, &place.sources);
         for state in &place.states {
             let address = access.operand.as_ref().and_then(|operand| operand.address(&state.registers));
             let Some(address) = address else { continue };
@@ -167,6 +200,9 @@ impl Names {
     fn finish(self, sampled: &Sampled, naming: SampleSource) -> SampleReport {
         let all = sampled.samples();
         let share = |samples: u64| SampleShare::of(samples, all);
+        let mut sources = BTreeMap::new();
+        sampled.at.iter().for_each(|place| add(&mut sources, &place.sources));
+        let all_cycles = sources.values().fold(0, |sum: u64, count| sum.saturating_add(count.cycles));
         let coverage = SampleCoverage {
             line: share(self.with_line),
             memory: share(self.memory),
@@ -179,16 +215,19 @@ impl Names {
             let lines = lines.into_iter().take(MOST_LINES).map(|(line, _)| line).collect();
             let on_stack = (count.known > 0).then(|| count.on_stack as f64 / count.known as f64);
             let TypedData { kind, member, variable } = data;
-            SampledData { kind, member, variable, lines, on_stack, time: share(count.samples) }
+            let cost = SampledCost::of(&count.sources, all_cycles);
+            SampledData { kind, member, variable, lines, on_stack, cost, time: share(count.samples) }
         });
-        let lines = self.lines.into_iter().map(|((file, line, function, inlined_into), (samples, data))| {
-            let most = data.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
+        let lines = self.lines.into_iter().map(|((file, line, function, inlined_into), count)| {
+            let most = count.data.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
             let data = most.map(|(data, _)| {
                 let TypedData { kind, member, variable } = data;
                 let time = SampleShare::default();
-                SampledData { kind, member, variable, lines: Vec::new(), on_stack: None, time }.name()
+                SampledData { kind, member, variable, lines: Vec::new(), on_stack: None, cost: None, time }
+                    .name()
             });
-            SampledLine { file, line, function, inlined_into, data, time: share(samples) }
+            let cost = SampledCost::of(&count.sources, all_cycles);
+            SampledLine { file, line, function, inlined_into, data, cost, time: share(count.samples) }
         });
         let functions = self.functions.into_iter().map(|((function, image), samples)| SampledFunction {
             function,
@@ -208,6 +247,7 @@ impl Names {
         SampleReport {
             subject: naming.subject,
             events: naming.events,
+            is_time: naming.is_time,
             seconds: sampled.seconds,
             period_ns: naming.period_ns,
             samples: all,
@@ -216,6 +256,7 @@ impl Names {
             throttled: sampled.throttled,
             threads: sampled.threads,
             skid: naming.skid,
+            cost: SampledCost::of(&sources, all_cycles),
             coverage,
             untyped: slowest_first(untyped, |row| row.time),
             images: slowest_first(images, |row| row.time),

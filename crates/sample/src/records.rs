@@ -82,6 +82,9 @@ const GENERAL: [u32; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 
 /// The bits of all general registers.
 pub const GENERAL_REGISTERS: u64 = 0x00ff_00ff;
 
+/// From here on numbers in a call chain are no addresses.
+pub const CHAIN_MARKERS: u64 = 4096_u64.wrapping_neg();
+
 /// A sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleRecord {
@@ -91,18 +94,27 @@ pub struct SampleRecord {
     pub is_kernel: bool,
     /// The data's address, if the event has one.
     pub address: Option<u64>,
+    /// The event's number, if there are several.
+    pub id: Option<u64>,
     /// The processor.
     pub cpu: Option<u32>,
     /// Events that it stands for.
     pub period: Option<u64>,
+    /// The instruction and the places that it returns to, the innermost first; markers above [`CHAIN_MARKERS`] say
+    /// whose the addresses behind them are.
+    pub call_chain: Vec<u64>,
     /// Latency, in the processor's cycles: as a whole, or of the cache and of the instruction.
     pub weight: Option<SampleWeight>,
     /// The source of the data, as the kernel encodes it.
     pub data_source: Option<u64>,
     /// The data's physical address.
     pub physical: Option<u64>,
+    /// The number of the control group.
+    pub cgroup: Option<u64>,
     /// The size of the data's page.
     pub page_bytes: Option<u64>,
+    /// The size of the instruction's page.
+    pub code_page_bytes: Option<u64>,
     /// General registers, if all were recorded: of the program, or else where the event was.
     pub registers: Option<Box<GeneralRegisters>>,
 }
@@ -184,6 +196,12 @@ impl Fields<'_> {
     fn skip_words(&mut self, words: u64) -> Option<()> {
         self.skip(words.checked_mul(8)?)
     }
+
+    fn words(&mut self, words: u64) -> Option<impl Iterator<Item = u64> + use<'_>> {
+        let (head, rest) = self.0.split_at_checked(usize::try_from(words.checked_mul(8)?).ok()?)?;
+        self.0 = rest;
+        Some(head.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)))
+    }
 }
 
 impl RecordLayout {
@@ -235,6 +253,27 @@ impl RecordLayout {
         Some(Record { time, pid, tid, event })
     }
 
+    /// The number of a record's event, if it has one where this layout says. Events with an identifier have it at one
+    /// place, whatever else they have.
+    pub fn id(&self, kind: u32, body: &[u8]) -> Option<u64> {
+        const SAMPLE: u32 = 9;
+        let count = |fields: &[u64]| fields.iter().filter(|field| self.has(**field)).count();
+        let (at, has) = match (kind == SAMPLE, self.has(field::IDENTIFIER)) {
+            (true, true) => (0, true),
+            (true, false) => {
+                let before = count(&[field::IP, field::TID, field::TIME, field::ADDR]);
+                (8 * before, self.has(field::ID))
+            }
+            (false, with) => {
+                let behind = if with { 0 } else { count(&[field::STREAM_ID, field::CPU]) };
+                let has = self.sample_id_all && (with || self.has(field::ID));
+                (body.len().checked_sub(8 * (behind + 1))?, has)
+            }
+        };
+        let word = body.get(at..)?.first_chunk()?;
+        has.then(|| u64::from_le_bytes(*word))
+    }
+
     fn trailer_bytes(&self) -> usize {
         const EACH: [u64; 6] =
             [field::TID, field::TIME, field::ID, field::STREAM_ID, field::CPU, field::IDENTIFIER];
@@ -258,7 +297,7 @@ impl RecordLayout {
         let mut fields = Fields(body);
         let mut sample = SampleRecord { is_kernel, ..SampleRecord::default() };
         if self.has(field::IDENTIFIER) {
-            fields.u64()?;
+            sample.id = Some(fields.u64()?);
         }
         if self.has(field::IP) {
             sample.ip = fields.u64()?;
@@ -268,10 +307,11 @@ impl RecordLayout {
         if self.has(field::ADDR) {
             sample.address = Some(fields.u64()?);
         }
-        for skipped in [field::ID, field::STREAM_ID] {
-            if self.has(skipped) {
-                fields.u64()?;
-            }
+        if self.has(field::ID) {
+            sample.id = Some(fields.u64()?);
+        }
+        if self.has(field::STREAM_ID) {
+            fields.u64()?;
         }
         if self.has(field::CPU) {
             sample.cpu = Some(fields.u32s()?.0);
@@ -279,13 +319,13 @@ impl RecordLayout {
         if self.has(field::PERIOD) {
             sample.period = Some(fields.u64()?);
         }
-        self.skip_middle(&mut fields)?;
+        self.middle(&mut fields, &mut sample)?;
         self.tail(&mut fields, &mut sample)?;
         Some(Record { time, pid, tid, event: RecordEvent::Sample(sample) })
     }
 
     /// Counters' values, return addresses, data of tracepoints, and branches.
-    fn skip_middle(&self, fields: &mut Fields<'_>) -> Option<()> {
+    fn middle(&self, fields: &mut Fields<'_>, sample: &mut SampleRecord) -> Option<()> {
         const TIMES: [u64; 2] = [1, 2];
         const READ_ID: u64 = 4;
         const READ_GROUP: u64 = 8;
@@ -301,7 +341,8 @@ impl RecordLayout {
         }
         if self.has(field::CALLCHAIN) {
             let addresses = fields.u64()?;
-            fields.skip_words(addresses)?;
+            let chain = fields.words(addresses)?;
+            sample.call_chain = chain.collect();
         }
         if self.has(field::RAW) {
             // Its size is a half word, and the whole is padded to words.
@@ -350,10 +391,13 @@ impl RecordLayout {
             sample.physical = Some(fields.u64()?);
         }
         if self.has(field::CGROUP) {
-            fields.u64()?;
+            sample.cgroup = Some(fields.u64()?);
         }
         if self.has(field::DATA_PAGE_SIZE) {
             sample.page_bytes = Some(fields.u64()?);
+        }
+        if self.has(field::CODE_PAGE_SIZE) {
+            sample.code_page_bytes = Some(fields.u64()?);
         }
         Some(())
     }
@@ -378,100 +422,4 @@ fn registers(fields: &mut Fields<'_>, mask: u64) -> Option<Option<Box<GeneralReg
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PLAIN: RecordLayout = RecordLayout {
-        sample_type: field::IP | field::TID | field::TIME,
-        regs_user: 0,
-        regs_intr: 0,
-        read_format: 0,
-        branch_type: 0,
-        sample_id_all: true,
-    };
-
-    fn record(time: u64, pid: u32, tid: u32, event: RecordEvent) -> Record {
-        Record { time, pid, tid, event }
-    }
-
-    fn bytes(parts: &[u64], text: &[u8], trailer: &[u64]) -> Vec<u8> {
-        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-        [words(parts), text.to_vec(), words(trailer)].concat()
-    }
-
-    /// Laid out as the kernel's header says, for sample type IP, TID and TIME.
-    #[test]
-    fn records_of_the_kernel() {
-        let ids = 7 | 8 << 32;
-        let sample = bytes(&[0x40_1004, ids, 99], b"", &[]);
-        let at = SampleRecord { ip: 0x40_1004, ..SampleRecord::default() };
-        assert_eq!(PLAIN.parse(9, 2, &sample), Some(record(99, 7, 8, RecordEvent::Sample(at))));
-        let mapped = bytes(&[ids, 0x40_0000, 0x1000, 0x2000, 0, 0, 0, 0], b"/bin/x\0\0", &[ids, 98]);
-        let map =
-            RecordEvent::Map { address: 0x40_0000, length: 0x1000, offset: 0x2000, path: "/bin/x".into() };
-        assert_eq!(PLAIN.parse(10, 2, &mapped), Some(record(98, 7, 8, map)));
-        let fork = bytes(&[9 | 7 << 32, 9 | 7 << 32, 97], b"", &[ids, 97]);
-        assert_eq!(PLAIN.parse(7, 2, &fork), Some(record(97, 9, 9, RecordEvent::Fork { parent: 7 })));
-        let thread = bytes(&[7 | 7 << 32, 9 | 7 << 32, 97], b"", &[ids, 97]);
-        assert_eq!(PLAIN.parse(7, 2, &thread), None, "a thread has its process's maps");
-        let comm = bytes(&[ids], b"prog\0\0\0\0", &[ids, 96]);
-        assert_eq!(PLAIN.parse(3, 1 << 13, &comm), Some(record(96, 7, 8, RecordEvent::Exec)));
-        assert_eq!(PLAIN.parse(3, 0, &comm), None, "a thread that names itself");
-        assert_eq!(
-            PLAIN.parse(2, 0, &bytes(&[1, 5], b"", &[ids, 95])).map(|record| record.event),
-            Some(RecordEvent::Lost { samples: 5 })
-        );
-        for (kind, whole) in [(9, &sample), (10, &mapped), (7, &fork), (3, &comm)] {
-            for length in 0..whole.len().min(16) {
-                assert_eq!(PLAIN.parse(kind, 1 << 13, &whole[..length]), None, "cut short");
-            }
-        }
-    }
-
-    /// All fields at once, each with a value of its own; a record that is cut anywhere is none.
-    #[test]
-    fn fields_lie_in_the_order_of_the_kernels_header() {
-        let all = RecordLayout {
-            sample_type: (1 << 25) - 1 - field::WEIGHT - field::AUX,
-            regs_user: GENERAL_REGISTERS | 1 << 8,
-            regs_intr: 1,
-            read_format: 1 | 4 | 8,
-            branch_type: 1 << 17,
-            sample_id_all: true,
-        };
-        let head = [90, 0x1000, 7 | 8 << 32, 99, 0x2000, 91, 92, 3, 44];
-        let read = [2, 80, 81, 82, 83, 84];
-        let chain = [2, 70, 71];
-        let raw = [4 | 60 << 32];
-        let branches = [1, 61, 62, 63, 64];
-        let regs: Vec<u64> = std::iter::once(2).chain(100..117).collect();
-        let stack = [8, 65, 8];
-        let rest = [5 | 6 << 32 | 7 << 48, 0x6810_0142, 66, 2, 200, 0x3000, 67, 4096, 68];
-        let parts: [&[u64]; 8] = [&head, &read, &chain, &raw, &branches, &regs, &stack, &rest];
-        let whole = bytes(&parts.concat(), b"", &[]);
-        let Some(Record { time: 99, pid: 7, tid: 8, event: RecordEvent::Sample(found) }) =
-            all.parse(9, 2, &whole)
-        else {
-            panic!("no sample")
-        };
-        // ax bx cx dx si di bp sp, the instruction, r8 to r15.
-        let general = [100, 103, 102, 101, 104, 105, 106, 107, 109, 110, 111, 112, 113, 114, 115, 116];
-        let registers = GeneralRegisters { general, ..GeneralRegisters::default() };
-        let expected = SampleRecord {
-            ip: 0x1000,
-            is_kernel: false,
-            address: Some(0x2000),
-            cpu: Some(3),
-            period: Some(44),
-            weight: Some(SampleWeight::Parts(5, 6, 7)),
-            data_source: Some(0x6810_0142),
-            physical: Some(0x3000),
-            page_bytes: Some(4096),
-            registers: Some(Box::new(registers)),
-        };
-        assert_eq!(found, expected);
-        for length in 0..whole.len() - 8 {
-            assert_eq!(all.parse(9, 2, &whole[..length]), None, "{length}");
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,11 @@
 //! A report on samples, with names: data for people and programs.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use crate::data_source::{DataLevel, DataSource};
+use crate::tally::SourceCount;
 
 /// A number of samples, and the part of all that it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -27,6 +32,94 @@ impl SampleShare {
     }
 }
 
+/// Sources of the data of samples, and how long that took, by what the processor says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SampledCost {
+    /// Samples that say where their data came from.
+    pub samples: u64,
+    /// Samples that say how long the access took.
+    pub timed: u64,
+    /// Cycles that these took in the mean; none if there are none.
+    pub cycles: Option<f64>,
+    /// The part of the cycles of all samples, 0 to 1; none if there are none.
+    pub share: Option<f64>,
+    /// The sources, the most frequent first.
+    pub sources: Vec<SampledSource>,
+}
+
+/// One source of data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SampledSource {
+    /// The cache or memory.
+    pub level: DataLevel,
+    /// Another core had changed the line.
+    pub is_modified: bool,
+    /// Stores, not loads.
+    pub is_store: bool,
+    /// Samples.
+    pub samples: u64,
+    /// Samples whose address was in no translation buffer.
+    pub tlb_misses: u64,
+    /// Samples of locked accesses.
+    pub locked: u64,
+    /// Loads that waited for a store to an address that looked alike.
+    pub blocked: u64,
+    /// Cycles in the mean of the samples that say how long the access took; none if none does.
+    pub cycles: Option<f64>,
+}
+
+impl SampledCost {
+    /// Sums up sources, of which all samples together took so many cycles. `None` if there are none.
+    pub fn of(counts: &BTreeMap<DataSource, SourceCount>, all_cycles: u64) -> Option<SampledCost> {
+        let mut whole = SourceCount::default();
+        let mut sources: Vec<(SampledSource, SourceCount)> = Vec::new();
+        for (source, count) in counts {
+            whole.add(*count);
+            let DataSource { level, is_modified, is_store, .. } = *source;
+            let key = |found: &SampledSource| (found.level, found.is_modified, found.is_store);
+            let known = sources.iter().position(|(found, _)| key(found) == (level, is_modified, is_store));
+            let at = known.unwrap_or_else(|| {
+                let (samples, cycles) = (0, None);
+                let (tlb_misses, locked, blocked) = (0, 0, 0);
+                let new = SampledSource {
+                    level,
+                    is_modified,
+                    is_store,
+                    samples,
+                    tlb_misses,
+                    locked,
+                    blocked,
+                    cycles,
+                };
+                sources.push((new, SourceCount::default()));
+                sources.len() - 1
+            });
+            let (found, sum) = &mut sources[at];
+            sum.add(*count);
+            let if_so = |is_so: bool| if is_so { count.samples } else { 0 };
+            found.tlb_misses += if_so(source.misses_tlb);
+            found.locked += if_so(source.is_locked);
+            found.blocked += if_so(source.is_blocked);
+        }
+        let mut sources: Vec<SampledSource> = sources
+            .into_iter()
+            .map(|(found, sum)| SampledSource { samples: sum.samples, cycles: mean(sum), ..found })
+            .collect();
+        sources.sort_by_key(|source| std::cmp::Reverse(source.samples));
+        (whole.samples > 0).then(|| SampledCost {
+            samples: whole.samples,
+            timed: whole.timed,
+            cycles: mean(whole),
+            share: (all_cycles > 0).then(|| whole.cycles as f64 / all_cycles as f64),
+            sources,
+        })
+    }
+}
+
+fn mean(count: SourceCount) -> Option<f64> {
+    (count.timed > 0).then(|| count.cycles as f64 / count.timed as f64)
+}
+
 /// The time at one line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampledLine {
@@ -40,6 +133,8 @@ pub struct SampledLine {
     pub inlined_into: Vec<String>,
     /// The data that most of its samples wait for, if that is known.
     pub data: Option<String>,
+    /// Sources of its data, if the samples say.
+    pub cost: Option<SampledCost>,
     /// The time.
     #[serde(flatten)]
     pub time: SampleShare,
@@ -70,6 +165,8 @@ pub struct SampledData {
     pub lines: Vec<(String, u32, String)>,
     /// The part of its samples, of those with known addresses, that touch the stack.
     pub on_stack: Option<f64>,
+    /// Sources of it, if the samples say.
+    pub cost: Option<SampledCost>,
     /// The time.
     #[serde(flatten)]
     pub time: SampleShare,
@@ -133,6 +230,8 @@ pub struct SampleReport {
     pub subject: String,
     /// Events that were sampled; none where it is the clock.
     pub events: Vec<String>,
+    /// Shares are those of time; else those of the events.
+    pub is_time: bool,
     /// Seconds that were watched; 0 if it is not known.
     pub seconds: f64,
     /// Nanoseconds of a thread's CPU time between two samples; 0 if it is not known.
@@ -149,6 +248,8 @@ pub struct SampleReport {
     pub threads: usize,
     /// Instructions from the one that waits to the one that a sample names.
     pub skid: u8,
+    /// Sources of the data of all, if the samples say.
+    pub cost: Option<SampledCost>,
     /// The parts that have names.
     pub coverage: SampleCoverage,
     /// Why the data of memory instructions has no type, the most frequent reason first.

@@ -5,10 +5,13 @@ use std::ffi::OsString;
 
 use memlode_symbols::GeneralRegisters;
 
-use crate::records::{Record, RecordEvent, SampleRecord};
+use crate::data_source::DataSource;
+use crate::records::{Record, RecordEvent, SampleRecord, SampleWeight};
 
 /// States of the registers that are kept of a place: what its accesses touch is estimated from them.
 const MOST_STATES: usize = 64;
+/// Mappings of all processes that are followed, at most. A process begins with those of its parent.
+const MOST_MAPPINGS: usize = 1 << 24;
 
 /// The places of samples.
 #[derive(Debug, Default, PartialEq)]
@@ -47,6 +50,28 @@ pub struct SampledPlace {
     pub count: u64,
     /// Registers of some of these.
     pub states: Vec<SampledState>,
+    /// Sources of the data of those that say so.
+    pub sources: BTreeMap<DataSource, SourceCount>,
+}
+
+/// Samples of one source of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceCount {
+    /// Samples.
+    pub samples: u64,
+    /// Samples that say how long the access took: stores often do not.
+    pub timed: u64,
+    /// Cycles that these took together.
+    pub cycles: u64,
+}
+
+impl SourceCount {
+    /// Adds the samples of another count.
+    pub fn add(&mut self, other: SourceCount) {
+        self.samples += other.samples;
+        self.timed += other.timed;
+        self.cycles = self.cycles.saturating_add(other.cycles);
+    }
 }
 
 /// The registers of a sample.
@@ -70,6 +95,7 @@ struct Mapping {
 struct Place {
     count: u64,
     states: Vec<SampledState>,
+    sources: BTreeMap<DataSource, SourceCount>,
 }
 
 /// Counts records as they come, in the order of time.
@@ -80,6 +106,7 @@ pub struct Tally {
     processes: HashMap<u32, BTreeMap<u64, Mapping>>,
     places: BTreeMap<(usize, u64), Place>,
     threads: std::collections::HashSet<u32>,
+    mappings: usize,
     found: Sampled,
 }
 
@@ -89,14 +116,22 @@ impl Tally {
         let Record { pid, tid, event, .. } = record;
         match event {
             RecordEvent::Fork { parent } => {
-                let maps = self.processes.get(&parent).cloned().unwrap_or_default();
-                self.processes.insert(pid, maps);
+                let inherited = self.processes.get(&parent).map_or(0, BTreeMap::len);
+                self.forget(pid);
+                if self.has_room(inherited) {
+                    let maps = self.processes.get(&parent).cloned().unwrap_or_default();
+                    self.processes.insert(pid, maps);
+                }
             }
-            RecordEvent::Exec => drop(self.processes.remove(&pid)),
+            RecordEvent::Exec => self.forget(pid),
             RecordEvent::Map { address, length, offset, path } => {
-                let file = self.file(path);
-                let maps = self.processes.entry(pid).or_default();
-                maps.insert(address, Mapping { length, offset, file });
+                if self.has_room(2) {
+                    let file = self.file(path);
+                    let maps = self.processes.entry(pid).or_default();
+                    let before = maps.len();
+                    map(maps, address, Mapping { length, offset, file });
+                    self.mappings = self.mappings - 2 + maps.len() - before;
+                }
             }
             RecordEvent::Lost { samples } => self.found.lost += samples,
             RecordEvent::Throttled => self.found.throttled += 1,
@@ -105,6 +140,26 @@ impl Tally {
                 self.threads.insert(tid);
                 self.sample(pid, &sample);
             }
+        }
+    }
+
+    /// Too many files were mapped: some samples have no place.
+    pub fn is_overfull(&self) -> bool {
+        self.mappings > MOST_MAPPINGS
+    }
+
+    /// Counts mappings that are about to be made. It stays without room once it was.
+    fn has_room(&mut self, more: usize) -> bool {
+        if !self.is_overfull() {
+            self.mappings += more;
+        }
+        !self.is_overfull()
+    }
+
+    fn forget(&mut self, pid: u32) {
+        let gone = self.processes.remove(&pid).map_or(0, |maps| maps.len());
+        if !self.is_overfull() {
+            self.mappings -= gone;
         }
     }
 
@@ -127,6 +182,9 @@ impl Tally {
         let offset = (ip - start).wrapping_add(map.offset);
         let place = self.places.entry((map.file, offset)).or_default();
         place.count += 1;
+        if let Some(source) = sample.data_source.and_then(DataSource::of) {
+            place.sources.entry(source).or_default().add(timed(sample.weight));
+        }
         let Some(registers) = sample.registers.as_deref() else { return };
         let state = SampledState { registers: *registers, ip };
         match place.states.len() {
@@ -149,11 +207,51 @@ impl Tally {
             offset,
             count: place.count,
             states: place.states,
+            sources: place.sources,
         };
         let mut at: Vec<SampledPlace> = places.into_iter().map(one).collect();
         at.sort_by(|a, b| (&a.image, a.offset).cmp(&(&b.image, b.offset)));
         Sampled { at, threads: threads.len(), ..found }
     }
+}
+
+/// One sample. Processors that measure no latency of an access leave it 0.
+fn timed(weight: Option<SampleWeight>) -> SourceCount {
+    let cycles = match weight {
+        Some(SampleWeight::Whole(cycles)) => cycles,
+        Some(SampleWeight::Parts(cycles, _, _)) => cycles.into(),
+        None => 0,
+    };
+    SourceCount { samples: 1, timed: u64::from(cycles > 0), cycles }
+}
+
+/// Maps a file; what was mapped there before is there no more.
+fn map(maps: &mut BTreeMap<u64, Mapping>, address: u64, new: Mapping) {
+    let end = address.saturating_add(new.length);
+    if end == address {
+        return;
+    }
+    if let Some((start, before)) = maps.range_mut(..address).next_back() {
+        let old_end = start.saturating_add(before.length);
+        before.length = before.length.min(address - *start);
+        if old_end > end {
+            let behind = Mapping {
+                length: old_end - end,
+                offset: before.offset.wrapping_add(end - *start),
+                file: before.file,
+            };
+            maps.insert(end, behind);
+        }
+    }
+    while let Some((start, old)) = maps.range(address..end).next().map(|(start, old)| (*start, old.clone())) {
+        maps.remove(&start);
+        let old_end = start.saturating_add(old.length);
+        if old_end > end {
+            let (length, offset) = (old_end - end, old.offset.wrapping_add(end - start));
+            maps.insert(end, Mapping { length, offset, ..old });
+        }
+    }
+    maps.insert(address, new);
 }
 
 #[cfg(test)]
@@ -191,6 +289,23 @@ mod tests {
             found.at.iter().map(|at| (at.image.to_str().unwrap(), at.offset, at.count)).collect();
         assert_eq!(at, [("/bin/prog", 0x2010, 1), ("/bin/sh", 0x2010, 1), ("/bin/sh", 0x2fff, 2)]);
         assert_eq!((found.unmapped, found.lost, found.samples(), found.threads), (4, 4, 8, 3));
+    }
+
+    /// A byte belongs to what was mapped there last, as in a model that has one entry for each byte.
+    #[test]
+    fn what_is_mapped_over_is_gone() {
+        let (mut maps, mut model) = (BTreeMap::new(), vec![None; 64]);
+        let mut random = 1_u64;
+        for file in 0..2_000_usize {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (address, length) = (random >> 33 & 31, 1 + (random >> 50 & 31));
+            super::map(&mut maps, address, Mapping { length, offset: 1_000 * file as u64, file });
+            (0..length).for_each(|at| model[(address + at) as usize] = Some(1_000 * file as u64 + at));
+            for (at, expected) in (0..).zip(&model) {
+                let found = maps.range(..=at).next_back().filter(|(start, map)| at - *start < map.length);
+                assert_eq!(found.map(|(start, map)| at - start + map.offset), *expected, "{at} after {file}");
+            }
+        }
     }
 
     #[test]

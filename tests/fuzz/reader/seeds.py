@@ -1,6 +1,6 @@
 """Makes the first inputs of the fuzz targets: seeds.py OUT.
 
-The golden traces in parts, traces that were made to hurt their reader, the machines.
+The golden traces in parts, traces that were made to hurt their reader, the machines, recordings of perf.
 """
 
 import pathlib
@@ -118,6 +118,9 @@ def main(out):
     (out / "machine").mkdir(parents=True, exist_ok=True)
     for machine in (ROOT / "machines").glob("*.toml"):
         shutil.copy(machine, out / "machine")
+    (out / "perf").mkdir(parents=True, exist_ok=True)
+    for recording in (ROOT / "crates/sample/tests/perf_data").glob("*.data"):
+        shutil.copy(recording, out / "perf")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ mod export;
 mod guide;
 mod html;
 #[cfg(feature = "measure")]
+mod import;
+#[cfg(feature = "measure")]
 mod machine;
 pub mod place_blocks;
 mod replay;
@@ -158,6 +160,7 @@ enum Measuring {
     Bias(bias::Args),
     Validate(validate::Args),
     Sample(sample::Args),
+    Import(import::Args),
     Machine(machine::Args),
 }
 
@@ -201,6 +204,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
             Measuring::Bias(args) => bias::run(args),
             Measuring::Validate(args) => validate::run(args),
             Measuring::Sample(args) => sample::run(args),
+            Measuring::Import(args) => import::run(args),
             Measuring::Machine(args) => machine::run(args),
         },
         Command::Dump(args) => dump::run(args),

@@ -22,7 +22,7 @@ use crate::term;
 /// Samples a second of CPU time, at most.
 const FASTEST: u64 = 20_000;
 /// Fewer samples are told to be few.
-const FEW: u64 = 100;
+pub const FEW: u64 = 100;
 /// Between two looks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -84,16 +84,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
     refuse_nothing(&sampled, &subject, args.pid.is_some(), period_ns)?;
     let skid = Skid::measure(period_ns.min(MEASURED_NS)).map_or(1, |skid| skid.instructions);
     let report = name(&sampled, SampleSource { subject, period_ns, skid, root, ..SampleSource::default() });
-    show(&report, &args)?;
+    show(&report, args.top, args.json)?;
+    if !args.json && report.samples < FEW {
+        term::note("so few samples say little: sample for longer, or more often with --rate");
+    }
     Ok(ExitCode::from(code))
 }
 
 /// Nanoseconds between the samples that the skid is measured with, at most.
 const MEASURED_NS: u64 = 200_003;
 
-/// Prints a report.
-fn show(report: &SampleReport, args: &Args) -> Result<()> {
-    if args.json {
+/// Prints a report on samples, with so many rows of each table.
+pub fn show(report: &SampleReport, top: usize, as_json: bool) -> Result<()> {
+    if as_json {
         #[derive(serde::Serialize)]
         struct Document<'a> {
             format: &'static str,
@@ -104,12 +107,8 @@ fn show(report: &SampleReport, args: &Args) -> Result<()> {
         return print_json(&Document { format: "memlode sample", version: 1, report });
     }
     let stdout = std::io::stdout();
-    let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top: args.top };
-    print(&sampled(report, style))?;
-    if report.samples < FEW {
-        term::note("so few samples say little: sample for longer, or more often with --rate");
-    }
-    Ok(())
+    let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top };
+    print(&sampled(report, style))
 }
 
 fn until(duration: Option<Duration>) -> String {

@@ -1,6 +1,7 @@
 //! Samples of a program that nobody rebuilt, in words.
 
-use memlode_sample::{SampleReport, SampleShare, SampledData};
+use memlode_sample::data_source::DataLevel;
+use memlode_sample::{SampleReport, SampleShare, SampledCost, SampledData, SampledSource};
 
 use super::Style;
 use super::rows::NamedRows;
@@ -14,6 +15,9 @@ const LEAST_TOLD: f64 = 0.02;
 /// Returns what `memlode sample` prints.
 pub fn sampled(found: &SampleReport, style: Style) -> String {
     let mut out = style.paragraph("sampled", &subject(found));
+    if let Some(cost) = &found.cost {
+        out += &style.paragraph("sources", &sources(cost));
+    }
     out += &style.paragraph("names", &coverage(found));
     for text in warnings(found) {
         out += &style.warning_paragraph("note", &text);
@@ -38,15 +42,83 @@ fn subject(found: &SampleReport) -> String {
     if found.seconds > 0.0 {
         text += &format!(", in {:.2} s", found.seconds);
     }
-    text + "; figures are shares of the time, with the distance within which they lie 19 times in 20"
+    if found.kernel > 0 {
+        text += &format!("; {} more are of the kernel, and left out", count(found.kernel));
+    }
+    text + "; figures are shares of the "
+        + unit(found)
+        + ", with the distance within which they lie 19 times in 20"
+}
+
+/// The whole that shares are of.
+fn unit(found: &SampleReport) -> &'static str {
+    if found.is_time { "time" } else { "samples" }
+}
+
+/// Sources of the data of all samples.
+fn sources(cost: &SampledCost) -> String {
+    let one = |source: &SampledSource| {
+        let mut text = format!("{} {}", count(source.samples), source_name(source));
+        if let Some(cycles) = source.cycles {
+            text += &format!(" ({cycles:.0} cycles)");
+        }
+        let notes = [
+            (source.tlb_misses, "not in a TLB"),
+            (source.locked, "locked"),
+            (source.blocked, "blocked by a store to an address that looks alike"),
+        ];
+        let notes: Vec<String> = notes
+            .iter()
+            .filter(|(samples, _)| *samples > 0)
+            .map(|(samples, what)| format!("{} {what}", count(*samples)))
+            .collect();
+        if !notes.is_empty() {
+            text += &format!(", of which {}", notes.join(" and "));
+        }
+        text
+    };
+    let all: Vec<String> = cost.sources.iter().map(one).collect();
+    let mut text =
+        format!("by what the processor says, of {} samples: ", count(cost.samples)) + &all.join("; ");
+    if let Some(cycles) = cost.cycles {
+        text += &format!("; {cycles:.0} cycles in the mean of those that were timed");
+    }
+    text
+}
+
+/// "L3", "L3 of another core that changed it", "stores to L1d".
+fn source_name(source: &SampledSource) -> String {
+    let level = level_name(source.level);
+    let level = if source.is_modified { format!("{level}, changed by another core") } else { level.into() };
+    if source.is_store { format!("stores to {level}") } else { format!("from {level}") }
+}
+
+fn level_name(level: DataLevel) -> &'static str {
+    match level {
+        DataLevel::L1 => "L1d",
+        DataLevel::FillBuffer => "a fill buffer",
+        DataLevel::L2 => "L2",
+        DataLevel::L3 => "L3",
+        DataLevel::L4 => "L4",
+        DataLevel::AnyCache => "another cache",
+        DataLevel::RemoteCache => "a cache of another socket",
+        DataLevel::Memory => "memory",
+        DataLevel::RemoteMemory => "memory of another node",
+        DataLevel::PersistentMemory => "persistent memory",
+        DataLevel::Cxl => "CXL memory",
+        DataLevel::Uncached => "uncached memory",
+        DataLevel::BehindL1 => "somewhere behind L1d",
+        DataLevel::Unknown => "an unknown place",
+    }
 }
 
 fn coverage(found: &SampleReport) -> String {
     let part = |share: SampleShare| together(&percent_of(share.share));
     let of = &found.coverage;
     let mut text = format!(
-        "{} of the time has a line; {} is at instructions that touch memory: {} with a variable or type, {} with a member",
+        "{} of the {} has a line; {} is at instructions that touch memory: {} with a variable or type, {} with a member",
         part(of.line),
+        unit(found),
         part(of.memory),
         part(of.typed),
         part(of.member)
@@ -79,13 +151,13 @@ fn reason(why: &str) -> &str {
 }
 
 fn warnings(found: &SampleReport) -> Vec<String> {
-    let mut texts = Vec::new();
+    let (mut texts, unit) = (Vec::new(), unit(found));
     for image in found.images.iter().filter(|image| image.time.share >= 0.05) {
         let (path, share) = (printable(&image.path), percent_of(image.time.share));
         match &image.unread {
-            Some(why) => texts.push(format!("{share} of the time is in {path}: {}", printable(why))),
+            Some(why) => texts.push(format!("{share} of the {unit} is in {path}: {}", printable(why))),
             None if !image.has_debug => texts.push(format!(
-                "{share} of the time is in {path}, which has no debug information that is read: compile it with -g and without \
+                "{share} of the {unit} is in {path}, which has no debug information that is read: compile it with -g and without \
                  -gz"
             )),
             None => {}
@@ -105,6 +177,19 @@ fn cells(time: SampleShare) -> Vec<String> {
     vec![percent_of(time.share), format!("±{}", percent_of(time.error))]
 }
 
+/// Cycles of an access in the mean, the share of all cycles, and the most frequent source but the first cache.
+fn cost_cells(cost: Option<&SampledCost>) -> Vec<String> {
+    let cycles = cost.and_then(|cost| cost.cycles).map_or(String::new(), |cycles| format!("{cycles:.0}"));
+    let share = cost.and_then(|cost| cost.share).map_or(String::new(), percent_of);
+    let is_far = |source: &&SampledSource| source.level != DataLevel::L1 || source.is_modified;
+    let far = cost.and_then(|cost| Some((cost, cost.sources.iter().find(is_far)?)));
+    let far = far.map_or(String::new(), |(cost, source)| {
+        let share = source.samples as f64 / cost.samples as f64;
+        format!("{} {}", percent_of(share), source_name(source))
+    });
+    vec![cycles, share, far]
+}
+
 fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -122,16 +207,26 @@ fn room(style: Style) -> usize {
 fn table(
     title: &'static str,
     columns: &'static [&'static str],
-    rows: Vec<(Vec<String>, SampleShare)>,
+    rows: Vec<(Vec<String>, SampleShare, Option<&SampledCost>)>,
     all: usize,
+    found: &SampleReport,
     style: Style,
 ) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let (texts, numbers): (Vec<_>, Vec<_>) = rows.into_iter().map(|(text, time)| (text, cells(time))).unzip();
+    let has_cost = rows.iter().any(|(_, _, cost)| cost.is_some());
+    let row = |(text, time, cost): (Vec<String>, SampleShare, Option<&SampledCost>)| {
+        let costs = if has_cost { cost_cells(cost) } else { Vec::new() };
+        (text, [cells(time), costs].concat())
+    };
+    let (texts, numbers): (Vec<_>, Vec<_>) = rows.into_iter().map(row).unzip();
     let below = Vec::new();
-    NamedRows { title, columns, texts, below }.table(&["time".into(), "±".into()], numbers, all, style)
+    let mut headings = vec![unit(found).to_owned(), "±".to_owned()];
+    if has_cost {
+        headings.extend(["cycles", "of all cycles", "beyond L1d, mostly"].map(str::to_owned));
+    }
+    NamedRows { title, columns, texts, below }.table(&headings, numbers, all, style)
 }
 
 fn name(data: &SampledData) -> String {
@@ -142,19 +237,28 @@ fn name(data: &SampledData) -> String {
     }
 }
 
-fn data(found: &SampleReport, style: Style) -> String {
+fn data<'a>(found: &'a SampleReport, style: Style) -> String {
     let width = room(style);
-    let row = |data: &SampledData| {
+    let row = |data: &'a SampledData| {
         let at = data.lines.first().map(|(file, line, function)| place(file, *line, function));
         let (name, at) = (name(data), at.unwrap_or_default());
-        (vec![cut(&name, width / 2).into_owned(), cut_end(&at, width / 2).into_owned()], data.time)
+        (
+            vec![cut(&name, width / 2).into_owned(), cut_end(&at, width / 2).into_owned()],
+            data.time,
+            data.cost.as_ref(),
+        )
     };
     let rows = found.data.iter().take(style.top).map(row).collect();
     table(
-        "Data, by time at the instructions that touch it",
+        if found.is_time {
+            "Data, by time at the instructions that touch it"
+        } else {
+            "Data, by samples at the instructions that touch it"
+        },
         &["data", "mostly at"],
         rows,
         found.data.len(),
+        found,
         style,
     )
 }
@@ -167,9 +271,13 @@ fn lines(found: &SampleReport, style: Style) -> String {
             at += &format!(" ← {}", brief(&printable(&demangle_short(outer))));
         }
         let data = row.data.as_deref().map_or(String::new(), |data| brief(&printable(data)));
-        (vec![cut_end(&at, 2 * width / 3).into_owned(), cut(&data, width / 3).into_owned()], row.time)
+        (
+            vec![cut_end(&at, 2 * width / 3).into_owned(), cut(&data, width / 3).into_owned()],
+            row.time,
+            row.cost.as_ref(),
+        )
     });
-    table("Lines", &["line", "data"], rows.collect(), found.lines.len(), style)
+    table("Lines", &["line", "data"], rows.collect(), found.lines.len(), found, style)
 }
 
 fn functions(found: &SampleReport, style: Style) -> String {
@@ -183,7 +291,11 @@ fn functions(found: &SampleReport, style: Style) -> String {
             "" => "memory without a file".into(),
             path => printable(base_name(path)).into_owned(),
         };
-        (vec![cut_end(&name, 2 * width / 3).into_owned(), cut_end(&image, width / 3).into_owned()], row.time)
+        (
+            vec![cut_end(&name, 2 * width / 3).into_owned(), cut_end(&image, width / 3).into_owned()],
+            row.time,
+            None,
+        )
     });
-    table("Functions", &["function", "in"], rows.collect(), found.functions.len(), style)
+    table("Functions", &["function", "in"], rows.collect(), found.functions.len(), found, style)
 }
