@@ -296,7 +296,7 @@ mod tests {
         let without = [folder.path().join("large")];
         let trial =
             FolderCheck { folder: folder.path(), without: &without, command, stop: &AtomicBool::new(false) };
-        let verdict = check.run(&[(folder.path().join("a"), after.to_owned())]);
+        let verdict = trial.run(&[(folder.path().join("a"), after.to_owned())]);
         let names = fs::read_dir(folder.path()).expect("a folder").count();
         assert_eq!((names, fs::read_to_string(folder.path().join("a")).expect("a file")), (2, before.into()));
         verdict
