@@ -29,9 +29,11 @@ suite_lit22() { make -s -C instrument check LLVM=22 && python3 tests/libc/libc.p
 
 suite_lit19() { make -s -C instrument check LLVM=19; }
 
-# The package, the tutorial's text, analyses in parts, and these in Spark.
+# The package, tables of results, SQL and Parquet, the tutorial's text, analyses in parts, and these in Spark.
 suite_python() {
   setup/python.sh && target/python/bin/python tests/python/package.py &&
+    target/python/bin/python -B tests/python/results.py &&
+    PATH=$PWD/target/python/bin:$PATH python -B tests/python/sql.py &&
     target/python/bin/python tests/python/exports.py && target/python/bin/python tests/python/tutorial.py &&
     target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
 }

@@ -1,4 +1,4 @@
-"""Every memory access of a recorded program, with its names and the cache level that answered; analyses in parts."""
+"""Every memory access of a recorded program, with its names and the cache level that answered; findings as tables."""
 
 import memlode._native as _native
 import memlode.parts as _parts
@@ -6,9 +6,11 @@ import memlode.parts as _parts
 __version__ = _native.__version__
 
 Error = _native.Error
+NotMade = _native.NotMade
 Trace = _native.Trace
 Annotated = _native.Annotated
 RecordBatch = _native.RecordBatch
+ResultTable = _native.ResultTable
 open = _native.open
 machines = _native.machines
 
@@ -22,7 +24,9 @@ finish = _parts.finish
 __all__ = [
     "Annotated",
     "Error",
+    "NotMade",
     "RecordBatch",
+    "ResultTable",
     "Table",
     "Tables",
     "Task",

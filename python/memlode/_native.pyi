@@ -2,12 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Literal, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, final
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow
 
 __version__: str
 
 class Error(Exception):
     """A trace or a machine cannot be used; the text says why."""
+
+class NotMade(Error):
+    """An analysis makes this table with arguments only."""
 
 def open(path: str | PathLike[str]) -> Trace:
     """Opens the trace directory that `memlode run` or `memlode record` made."""
@@ -36,6 +46,26 @@ class Trace:
         (`what="causes"`, with pages of `page_bytes`). `thread`, `levels`, `misses_only` and `limit` choose some; all are
         simulated. docs/replay.md lists the columns.
         """
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables that `table` makes."""
+
+    def table(self, name: str, machine: str = "host") -> ResultTable:
+        """A table of results, as `memlode export` has it, of a replay through the caches of `machine`.
+
+        A report that is kept beside the trace is read; else it is made, and kept. docs/export.md lists the columns.
+        """
+
+    def __getattr__(self, name: str) -> ResultTable:
+        """A table by its name, for the host: `trace.lines`."""
+
+    def sql(self, query: str, machine: str = "host") -> duckdb.DuckDBPyRelation:
+        """Asks DuckDB, which has to be installed, about the tables and about `accesses`, which is every access."""
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
 
     @property
     def command(self) -> list[str]:
@@ -69,6 +99,38 @@ class RecordBatch:
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+@final
+class ResultTable:
+    """A table of results: columns of equal length, which others take by the Arrow PyCapsule interface."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+
+    def __len__(self) -> int: ...
+    def arrow(self) -> pyarrow.Table:
+        """The table as pyarrow's."""
+
+    def pandas(self) -> pandas.DataFrame:
+        """The table as pandas' frame; names are categories."""
+
+    def polars(self) -> polars.DataFrame:
+        """The table as Polars' frame."""
+
+    def csv(self) -> str:
+        """The table as comma-separated values, as `memlode export` writes them."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Task:

@@ -5,7 +5,10 @@
 
 mod capsules;
 mod parts;
+mod results;
+mod table;
 
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,14 +19,18 @@ use memlode_export::{ArrowTable, BatchEncoder, ExportRequest, Field, request};
 use memlode_machine::Machine;
 use memlode_report::notes;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyException, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+
+use crate::results::{NoTable, Results, interruptible};
+use crate::table::ResultTable;
 
 /// Time for which nobody looks whether the user has pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 create_exception!(memlode, Error, PyException, "A trace or a machine cannot be used; the text says why.");
+create_exception!(memlode, NotMade, Error, "An analysis makes this table with arguments only.");
 
 fn error(why: impl ToString) -> PyErr {
     Error::new_err(why.to_string())
@@ -33,7 +40,7 @@ fn error(why: impl ToString) -> PyErr {
 #[pyfunction]
 fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     let trace = py.detach(|| memlode_trace::Trace::open(&path)).map_err(error)?;
-    Ok(Trace { trace: Arc::new(trace) })
+    Ok(Trace { trace: Arc::new(trace), results: Results::default() })
 }
 
 /// The machines that are known by name, besides `host`.
@@ -46,6 +53,7 @@ fn machines() -> Vec<&'static str> {
 #[pyclass(frozen, module = "memlode")]
 struct Trace {
     trace: Arc<memlode_trace::Trace>,
+    results: Results,
 }
 
 #[pymethods]
@@ -98,6 +106,57 @@ impl Trace {
             let running = Running { trace: self.trace.clone(), annotations, encoder, part: None };
             Ok(Annotated { fields, running: Mutex::new(Some(running)) })
         })
+    }
+
+    /// Names of the tables that [`Trace::table`] makes.
+    #[getter]
+    fn tables(&self) -> Vec<&'static str> {
+        results::names()
+    }
+
+    /// A table of results: `lines`, `members`, `types`, …, as `memlode export` has them, of a replay through the caches
+    /// of `machine`. docs/export.md lists the columns. A report that is kept beside the trace is read; else it is
+    /// made, and kept.
+    #[pyo3(signature = (name, machine = "host"))]
+    fn table(&self, py: Python<'_>, name: &str, machine: &str) -> PyResult<ResultTable> {
+        let mut asides = Vec::new();
+        let made =
+            interruptible(py, |stop| self.results.table(&self.trace, machine, name, (stop, &mut asides)))?;
+        for aside in asides {
+            let text = CString::new(aside.replace('\0', "")).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        }
+        made.map(ResultTable::of).map_err(|why| match why {
+            NoTable::Failed(why) => error(why),
+            NoTable::NotMade(why) => NotMade::new_err(why),
+        })
+    }
+
+    /// A table by its name, for the host: `trace.lines`.
+    fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<ResultTable> {
+        if !results::names().contains(&name) {
+            return Err(PyAttributeError::new_err(format!(
+                "a trace has neither an attribute nor a table `{name}`"
+            )));
+        }
+        self.table(py, name, "host")
+    }
+
+    /// Asks DuckDB, which has to be installed, about the tables and about `accesses`, which is every access. Returns
+    /// its relation, which has `df()`, `pl()`, `fetchall()` and the like.
+    #[pyo3(signature = (query, machine = "host"))]
+    fn sql<'py>(this: &Bound<'py, Self>, query: &str, machine: &str) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("memlode.query")?.call_method1("sql", (this, query, machine))
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("memlode.frames")?.call_method1("trace_html", (this,))
+    }
+
+    /// The directory.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.trace.directory().to_path_buf()
     }
 
     /// The command that was recorded.
@@ -269,9 +328,11 @@ impl RecordBatch {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<Error>())?;
+    module.add("NotMade", module.py().get_type::<NotMade>())?;
     module.add_class::<Trace>()?;
     module.add_class::<Annotated>()?;
     module.add_class::<RecordBatch>()?;
+    module.add_class::<ResultTable>()?;
     module.add_class::<parts::Task>()?;
     module.add_function(wrap_pyfunction!(parts::plan, module)?)?;
     module.add_function(wrap_pyfunction!(parts::plan_rows, module)?)?;

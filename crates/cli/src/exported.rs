@@ -49,8 +49,14 @@ impl Wishes {
 
     /// Returns whether one table is meant, and no folder of them.
     pub fn is_one(&self) -> bool {
-        let tables = |id: &&str| accesses::known(id).map_or(0, |known| known.meta.tables.len());
-        self.of_report.len() + self.analyses.iter().map(tables).sum::<usize>() == 1
+        self.names().len() == 1
+    }
+
+    /// The name of each table.
+    pub fn names(&self) -> Vec<&'static str> {
+        let of_analysis = |id: &&str| accesses::known(id).map_or(&[][..], |known| known.meta.tables);
+        let of_analyses = self.analyses.iter().flat_map(of_analysis).map(|table| table.id);
+        self.of_report.iter().map(|table| table.name()).chain(of_analyses).collect()
     }
 
     /// Makes them. Tables of the report take one replay, those of analyses another one.

@@ -10,13 +10,10 @@ use clap::{Arg, ArgMatches, CommandFactory, Parser, ValueHint};
 use indicatif::HumanDuration;
 use memlode_machine::Machine;
 use memlode_report::{CommandAnswer, render};
-use memlode_results::{Kept, Lookup, MachineIdentity, Question, Unusable, Why, fingerprint};
+use memlode_results::{Kept, Lookup, MachineIdentity, Question, Unusable, Why, fingerprint, is_off};
 use memlode_trace::Trace;
 
 use crate::term;
-
-/// Set to `off`, answers are neither looked up nor kept.
-const VARIABLE: &str = "MEMLODE_RESULTS";
 
 /// Arguments that do not change an answer, but where it is shown or kept, or how much of it; and
 /// those that a question has otherwise: traces and machines.
@@ -58,7 +55,7 @@ pub fn question<A: CommandFactory>(
     machines: &[&Machine],
 ) -> Question {
     let mut question = Question { command: command.to_string(), ..Question::default() };
-    question.machines = machines.iter().map(|machine| identity(machine)).collect();
+    question.machines = machines.iter().map(|machine| MachineIdentity::of(&machine.name, machine)).collect();
     let Some(given) = given else { return question };
     for option in A::command().get_arguments().filter(|option| counts(option, given)) {
         let name = option.get_id().as_str();
@@ -66,11 +63,6 @@ pub fn question<A: CommandFactory>(
         question.options.insert(name.to_string(), values.collect());
     }
     question
-}
-
-/// A machine by all that is known of it: files of machines may be edited, and `host` is another one elsewhere.
-fn identity(machine: &Machine) -> MachineIdentity {
-    MachineIdentity { name: machine.name.clone(), hash: fingerprint(format!("{machine:?}").as_bytes()) }
 }
 
 fn counts(option: &Arg, given: &ArgMatches) -> bool {
@@ -143,8 +135,7 @@ pub fn keep(question: Question, trace: &Trace, answer: &CommandAnswer) {
 }
 
 fn asked<'a>(question: Question, traces: &[&'a Trace]) -> Option<Lookup<'a>> {
-    let is_off = std::env::var_os(VARIABLE).is_some_and(|value| value == "off");
-    if is_off { None } else { Lookup::new(question, traces) }
+    if is_off() { None } else { Lookup::new(question, traces) }
 }
 
 fn refuse(unusable: &Unusable) {

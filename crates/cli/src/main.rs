@@ -26,6 +26,7 @@ mod next;
 mod page;
 mod patch;
 mod place;
+mod python;
 mod show;
 #[cfg(feature = "measure")]
 mod stop;

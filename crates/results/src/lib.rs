@@ -41,6 +41,11 @@ pub const FOLDER: &str = "results";
 /// Version and fingerprint of the code that answers.
 pub const MEMLODE: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("MEMLODE_SOURCES"));
 
+/// Returns whether the environment wants answers to be neither looked up nor kept: `MEMLODE_RESULTS=off`.
+pub fn is_off() -> bool {
+    std::env::var_os("MEMLODE_RESULTS").is_some_and(|value| value == "off")
+}
+
 /// A question about traces, and the place where its answer is kept: beside the first of them.
 pub struct Lookup<'a> {
     question: Question,

@@ -1,6 +1,7 @@
 //! A question, and the name of the file that has its answer.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,14 @@ pub struct MachineIdentity {
     pub name: String,
     /// A hash of all that is known of it, as [`fingerprint`] makes one.
     pub hash: String,
+}
+
+impl MachineIdentity {
+    /// A machine by its name and all that is known of it: files of machines may be edited, and `host` is another one
+    /// elsewhere.
+    pub fn of(name: &str, known: &impl Debug) -> MachineIdentity {
+        MachineIdentity { name: name.to_string(), hash: fingerprint(format!("{known:?}").as_bytes()) }
+    }
 }
 
 impl Question {

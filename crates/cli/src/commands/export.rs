@@ -24,6 +24,7 @@ use crate::args::traces::TraceArgs;
 use crate::baseline;
 use crate::door::{Door, Form};
 use crate::exported::{Reported, Wishes};
+use crate::python::{become_python, option};
 
 /// Write what was found in the formats of other programs: tables, profiles, findings
 #[derive(Debug, Parser)]
@@ -39,7 +40,8 @@ pub struct Args {
     /// Format [default: by the file's name]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Tables to write as csv, arrow or arrows; several, or `all` of the report, go to a folder [default: lines]
+    /// Tables to write as csv, arrow, arrows or parquet; several, or `all` of the report, go to a folder
+    /// [default: lines; of parquet, every access]
     #[arg(long, value_name = "TABLE", value_delimiter = ',')]
     table: Vec<String>,
     /// Metric of folded stacks and of Firefox profiles, and the one that pprof shows first [default: wait_cycles]
@@ -63,6 +65,8 @@ enum Format {
     Arrow,
     /// A table as an Arrow IPC stream (FILE.arrows)
     Arrows,
+    /// Every access, or a table, as Parquet (FILE.parquet); written by memlode's Python package
+    Parquet,
     /// A profile for KCachegrind and callgrind_annotate (callgrind.out.NAME)
     Callgrind,
     /// Stacks of one metric for flame graphs (FILE.folded)
@@ -87,6 +91,7 @@ impl Format {
             (".arrow", Format::Arrow),
             (".feather", Format::Arrow),
             (".arrows", Format::Arrows),
+            (".parquet", Format::Parquet),
             (".callgrind", Format::Callgrind),
             (".folded", Format::Folded),
             (".collapsed", Format::Folded),
@@ -118,6 +123,9 @@ impl Format {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let format = format(&args)?;
+    if format == Format::Parquet {
+        return parquet(&args);
+    }
     if format.is_table() {
         tables(&args, format)?;
     } else {
@@ -147,8 +155,8 @@ fn format(args: &Args) -> Result<Format> {
     if is_stdout(&args.to) && format.is_binary() && io::stdout().is_terminal() {
         bail!("{} is no text for a terminal: name a file with --to, or write to a pipe", format.name());
     }
-    if !args.table.is_empty() && !format.is_table() {
-        bail!("--table is for csv, arrow and arrows, and not for {}", format.name());
+    if !args.table.is_empty() && !format.is_table() && format != Format::Parquet {
+        bail!("--table is for csv, arrow, arrows and parquet, and not for {}", format.name());
     }
     if args.metric.is_some() && !format.has_metric() {
         bail!("--metric is for folded, pprof and firefox, and not for {}, which has all", format.name());
@@ -157,6 +165,28 @@ fn format(args: &Args) -> Result<Format> {
         bail!("--advise is for sarif, and not for {}", format.name());
     }
     Ok(format)
+}
+
+/// Has the Python package write every access, or tables: it has pyarrow's writer.
+fn parquet(args: &Args) -> Result<ExitCode> {
+    ensure!(
+        !is_stdout(&args.to),
+        "Parquet is written to a file, whose end is not known before: name it with --to"
+    );
+    ensure!(
+        args.order.order().is_none(),
+        "--threads is for what the command line writes itself: take csv, arrow or arrows"
+    );
+    let tables = if args.table.is_empty() { Vec::new() } else { Wishes::of(&args.table)?.names() };
+    // A mistyped name is told before Python is looked for.
+    Machine::find(&args.machine.machine)?;
+    let mut words = vec![
+        option("machine", args.machine.machine.as_str()),
+        option("trace", args.trace.find()?),
+        option("to", &args.to),
+    ];
+    words.extend(tables.into_iter().map(|table| option("table", table)));
+    become_python("export", words)
 }
 
 /// Tries layouts of the types that the program waits for most.

@@ -31,6 +31,7 @@ pub mod run;
 mod sample;
 mod serve;
 mod sim;
+mod sql;
 #[cfg(feature = "measure")]
 mod stat;
 mod timeline;
@@ -130,6 +131,7 @@ enum Command {
     Sim(sim::Args),
     Replay(replay::Args),
     Export(export::Args),
+    Sql(sql::Args),
     Timeline(timeline::Args),
     Whatif(whatif::Args),
     Advise(advise::Args),
@@ -190,6 +192,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Sim(args) => sim::run(args, given),
         Command::Replay(args) => replay::run(args, given),
         Command::Export(args) => export::run(args),
+        Command::Sql(args) => sql::run(args),
         Command::Timeline(args) => timeline::run(args, given),
         Command::Advise(args) => advise::run(args, given),
         Command::Budget(args) => budget::run(args),

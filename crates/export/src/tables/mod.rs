@@ -101,8 +101,13 @@ impl ReportTable {
 
     /// Makes it.
     pub fn of(self, counted: &Counted<'_>) -> ExportedTable {
-        let report = counted.report;
-        let levels: Vec<&str> = report.machine.levels.iter().map(|level| &level.name[..]).collect();
+        let of_counts = || sites::sites(counted, &levels(counted.report)).named(self.name());
+        self.of_report(counted.trace, counted.report).unwrap_or_else(of_counts)
+    }
+
+    /// Makes it of a report, which may be one that was kept; `None` for what only counts tell, as of sites.
+    pub fn of_report(self, trace: &Trace, report: &Report) -> Option<ExportedTable> {
+        let levels = levels(report);
         let columns = match self {
             ReportTable::Total => numbers::rows(&levels, std::slice::from_ref(&report.total), |_, _| ()),
             ReportTable::Levels => numbers::levels(&report.machine),
@@ -110,14 +115,19 @@ impl ReportTable {
             ReportTable::Data => numbers::rows(&levels, &report.data, subjects::data),
             ReportTable::Members => numbers::rows(&levels, &report.fields, subjects::data),
             ReportTable::Types => numbers::rows(&levels, &report.types, subjects::types),
-            ReportTable::Layouts => subjects::layouts(&build::records(counted.trace.sites())),
+            ReportTable::Layouts => subjects::layouts(&build::records(trace.sites())),
             ReportTable::Objects => numbers::rows(&levels, &report.objects, subjects::objects),
             ReportTable::Functions => numbers::rows(&levels, &report.functions, subjects::functions),
             ReportTable::Threads => numbers::rows(&levels, &report.threads, subjects::threads),
             ReportTable::Findings => results::findings(&levels, &report.findings),
             ReportTable::Sharing => results::sharing(report.sharing.as_ref()),
-            ReportTable::Sites => sites::sites(counted, &levels),
+            ReportTable::Sites => return None,
         };
-        columns.named(self.name())
+        Some(columns.named(self.name()))
     }
+}
+
+/// The names of the machine's caches.
+fn levels(report: &Report) -> Vec<&str> {
+    report.machine.levels.iter().map(|level| &level.name[..]).collect()
 }
