@@ -179,6 +179,7 @@ int main() {
         &["-O2", "-fsplit-machine-functions", "-fno-plt", "-fPIE", "-pie"],
         &["-Os", "-mllvm", "-enable-machine-outliner"],
         &["-O1", "-fsanitize=undefined"],
+        &["-O1", "-fsanitize=address"],
         &["-O1", "-static"],
         &["-O2", "-s"],
         &["-O2", "-ffast-math", "-static-libgcc"],

@@ -43,9 +43,11 @@ pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCod
     };
     let (ours, others): (Vec<_>, Vec<_>) = by_address.iter().partition(|(address, _)| is_compiled(**address));
     let ours: BTreeSet<&str> = ours.iter().flat_map(|(_, names)| *names).map(|of| of.name.as_str()).collect();
+    let is_sanitized = by_address.values().flatten().any(|of| of.name.starts_with("__sanitizer_"));
+    let is_theirs = |name: &str| is_implementation(name) || is_sanitized && is_sanitizers(name);
     let mut found: Vec<ForeignFunction> = others
         .into_iter()
-        .filter(|(_, names)| !names.iter().any(|of| is_implementation(&of.name)))
+        .filter(|(_, names)| !names.iter().any(|of| is_theirs(&of.name)))
         .filter_map(|(_, names)| names.iter().min_by_key(|of| (of.is_local, &of.name)))
         .filter(|of| whole(&of.name).is_none_or(|whole| !ours.contains(whole)))
         .map(|of| ForeignFunction { name: of.name.clone(), bytes: of.bytes, is_local: of.is_local })
@@ -102,6 +104,13 @@ fn function<'data, R: ReadRef<'data>>(
 /// Returns the function of which a symbol is only a part: compilers put what is rarely executed elsewhere.
 fn whole(name: &str) -> Option<&str> {
     [".cold", ".eh", ".__part."].iter().filter_map(|part| name.find(part)).min().map(|at| &name[..at])
+}
+
+/// Returns whether a function of a program that a sanitizer watches is the sanitizer's, which has its own `operator new` and
+/// `operator delete` of all kinds, and what functions of libc's have in common.
+fn is_sanitizers(name: &str) -> bool {
+    ["_Znw", "_Zna", "_Zdl", "_Zda"].iter().any(|operator| name.starts_with(operator))
+        || name.starts_with("_Z") && name.contains("InterceptorCommon")
 }
 
 /// Returns whether a name is reserved to the implementation of a language. C reserves what begins with an underscore;
