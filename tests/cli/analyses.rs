@@ -335,6 +335,137 @@ fn a_time_line_adds_up() {
 
 /// One function copies what it is given each time, another has a buffer of its own; a list lives as long as it is used, and
 /// grows by blocks that take each other's place.
+const CALLERS: &str = r#"
+#include <stdlib.h>
+enum { NUMBERS = 1 << 16, ROUNDS = 4000 };
+struct node { struct node *next; volatile long value; };
+static inline long scaled(const volatile long *value) { return *value * 3; }
+__attribute__((noinline)) static long look_up(const volatile long *numbers, unsigned place) {
+  return scaled(&numbers[place % NUMBERS]);
+}
+__attribute__((noinline)) static long in_order(const volatile long *numbers) {
+  long sum = 0;
+  for (unsigned i = 0; i < ROUNDS; i++) sum += look_up(numbers, i);
+  return sum;
+}
+__attribute__((noinline)) static long all_over(const volatile long *numbers) {
+  long sum = 0;
+  for (unsigned i = 0; i < ROUNDS; i++) sum += look_up(numbers, i * 40503u);
+  return sum;
+}
+__attribute__((noinline)) static long walk(const struct node *node) {
+  return node->next ? node->value + walk(node->next) * 3 : 0;
+}
+int main(void) {
+  volatile long *numbers = calloc(NUMBERS, sizeof *numbers);
+  struct node *nodes = calloc(200, sizeof *nodes);
+  for (int i = 0; i < 199; i++) nodes[i].next = &nodes[i + 1];
+  long sum = in_order(numbers) + all_over(numbers);
+  return sum + walk(nodes) != 0;
+}
+"#;
+
+/// The functions of a path, each with its line.
+fn steps(row: &Value) -> Vec<(String, u64)> {
+    let steps = row["path"].as_array().expect("lines").iter();
+    steps
+        .map(|line| (line["function"].as_str().unwrap_or("").into(), line["line"].as_u64().unwrap_or(0)))
+        .collect()
+}
+
+#[test]
+fn call_paths_have_their_lines_and_the_sums_of_the_report() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("callers.c"), CALLERS).expect("a file");
+    let recorded = Recorded(folder);
+    recorded.run(&["cc", "-O1", "callers.c", "-o", "callers"]);
+    recorded.run(&["record", "-o", "trace", "--", "./callers"]);
+    let found = recorded.json(&["replay", "trace", "--analyse", "contexts"]);
+    let rows = found["tables"][0]["rows"].as_array().expect("rows");
+    let total = &recorded.json(&["report", "trace"])["total"];
+    let sum = |column: &str| rows.iter().map(|row| row[column].as_u64().expect("a count")).sum::<u64>();
+    for column in ["accesses", "reads", "writes", "stall_cycles"] {
+        assert_eq!(total[column], sum(column), "{column}");
+    }
+    for (level, misses) in total["misses"].as_object().expect("misses by level") {
+        assert_eq!(*misses, sum(&format!("{level}_misses")), "{level}");
+    }
+    let row = |path: &[(&str, u64)]| {
+        let path: Vec<_> = path.iter().map(|&(function, line)| (function.to_string(), line)).collect();
+        let row = rows.iter().find(|row| steps(row) == path);
+        row.unwrap_or_else(|| panic!("{path:?} is none of {:?}", rows.iter().map(steps).collect::<Vec<_>>()))
+    };
+    let in_order = row(&[("scaled", 5), ("look_up", 7), ("in_order", 11), ("main", 26)]);
+    let all_over = row(&[("scaled", 5), ("look_up", 7), ("all_over", 16), ("main", 26)]);
+    assert_eq!([&in_order["accesses"], &all_over["accesses"]], [4000, 4000].map(Value::from).each_ref());
+    let inlined: Vec<_> =
+        in_order["path"].as_array().expect("lines").iter().map(|at| &at["inlined"]).collect();
+    assert_eq!(inlined, [true, false, false, false].map(Value::from).each_ref());
+    // What one caller misses the other does not.
+    let misses = |row: &Value| row["L1d_misses"].as_u64().expect("a count");
+    assert!(misses(all_over) > 5 * misses(in_order), "{all_over} {in_order}");
+    // Each level of the recursion stands where the first does.
+    let walked = rows.iter().filter(|row| steps(row)[0].0 == "walk");
+    assert!(walked.clone().all(|row| steps(row)[1..] == [("main".to_string(), 27)]), "{found}");
+    assert_eq!(walked.map(|row| row["accesses"].as_u64().expect("a count")).sum::<u64>(), 200 + 199);
+    let functions = found["tables"][1]["rows"].as_array().expect("rows");
+    let main = functions.iter().find(|row| row["function"]["function"] == "main").expect("a row");
+    assert_eq!((&main["accesses"], &main["stall_cycles"]), (&total["accesses"], &total["stall_cycles"]));
+}
+
+const HANDED: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+struct table { pthread_mutex_t lock; _Alignas(64) volatile long sums[24]; };
+static struct table table = { PTHREAD_MUTEX_INITIALIZER }, mine = { PTHREAD_MUTEX_INITIALIZER };
+static sem_t turns[2];
+__attribute__((noinline)) static void add(struct table *to, int by) {
+  pthread_mutex_lock(&to->lock);
+  for (int i = 0; i < 24; i += 8) to->sums[i] += by;
+  pthread_mutex_unlock(&to->lock);
+}
+static void *work(void *number) {
+  long me = (long)number;
+  for (int i = 0; i < 300; i++) {
+    sem_wait(&turns[me]);
+    add(&table, i);
+    if (!me) add(&mine, i);
+    sem_post(&turns[1 - me]);
+  }
+  return 0;
+}
+int main(void) {
+  pthread_t other;
+  sem_init(&turns[0], 0, 1);
+  sem_init(&turns[1], 0, 0);
+  pthread_create(&other, 0, work, (void *)1);
+  work((void *)0);
+  return pthread_join(other, 0);
+}
+"#;
+
+/// The threads take turns, so that nothing depends on the schedule.
+#[test]
+fn locks_have_what_is_done_while_they_are_held() {
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("handed.c"), HANDED).expect("a file");
+    let recorded = Recorded(folder);
+    recorded.run(&["cc", "-O1", "handed.c", "-o", "handed", "-lpthread"]);
+    recorded.run(&["record", "-o", "trace", "--", "./handed"]);
+    let found = recorded.json(&["replay", "trace", "--analyse", "locks"]);
+    // The lock that one thread alone takes is none of several.
+    let [lock] = &found["tables"][0]["rows"].as_array().expect("rows")[..] else { panic!("{found}") };
+    assert_eq!(lock["lock"]["symbol"], "table", "{lock}");
+    let counts = ["locks", "takes", "changes_of_hands", "accesses_held", "lines_came"].map(|key| &lock[key]);
+    // Each change brings three lines of sums, of which three are read and written each time.
+    assert_eq!(counts, [1, 600, 599, 600 * 6, 599 * 3].map(Value::from).each_ref(), "{lock}");
+    assert_eq!(lock["takes_by_thread"], serde_json::json!([[0, 300], [1, 300]]));
+    let lines = found["tables"][1]["rows"].as_array().expect("rows");
+    let came: Vec<_> = lines.iter().map(|row| (&row["data"]["member"], &row["line"]["line"])).collect();
+    assert_eq!(came, [(&Value::from("sums[]"), &Value::from(9))], "{found}");
+    assert_eq!(lines[0]["lines_came"], 599 * 3);
+}
+
 const MOMENTS: &str = r#"
 #include <stdlib.h>
 struct node { struct node *next; volatile long key; };

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter, defaultdict
 
 import jsonschema
 import pyarrow as pa
@@ -112,6 +113,15 @@ class Exports(unittest.TestCase):
         self.memlode("export", "--to", str(self.root / name), *words)
         return self.root / name
 
+    @classmethod
+    def memlode_text(cls, command):
+        """What a command prints that simulates nothing."""
+        return subprocess.run(["memlode", command, cls.trace], check=True, stdout=subprocess.PIPE).stdout.decode()
+
+    def contexts(self):
+        """A folder of the tables of the analysis of call paths."""
+        return self.export("contexts", "--table", "contexts", "--format", "arrow")
+
     def totals(self):
         """What all metrics of a profile sum up to, in their order."""
         total = self.report["total"]
@@ -194,7 +204,34 @@ class Exports(unittest.TestCase):
             self.assertTrue(all(line.isprintable() for line in lines))
         stacks = [line.rsplit(" ", 1)[0].split(";") for line in lines]
         self.assertIn(["work", "key_of_[i]"], [stack[-3:-1] for stack in stacks])
-        self.assertTrue({len(stack) for stack in stacks} <= {2, 3}, "a name is one part of a stack")
+        self.assertTrue({len(stack) for stack in stacks} <= {2, 3, 4}, "a name is one part of a stack")
+
+    def test_callers(self):
+        """Accesses by call path are those that a reader counts who follows calls in the trace's text."""
+        expected = naive_paths(self.memlode_text("dump"))
+        self.assertEqual(sum(expected.values()), self.report["total"]["accesses"])
+        found = Counter()
+        for line in self.export("paths.folded", "--metric", "accesses").read_text().splitlines():
+            stack, count = line.rsplit(" ", 1)
+            functions = (name for name in stack.split(";")[:-1] if not name.endswith("_[i]"))
+            found[tuple(map(word, functions))] += int(count)
+        self.assertEqual(sorted(found.items()), sorted(expected.items()))
+        self.assertIn(("main", "work", "deep"), found)
+        # Each consumer has the caller of what was called.
+        printed = subprocess.run(
+            ["callgrind_annotate", "--threshold=100", "--tree=caller", str(self.export("callgrind.out.callers"))],
+            check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+        self.assertRegex(printed, r"< .*:main \(\d+x\).*\n.* \* .*:work")
+        table = pa.ipc.open_file(self.contexts() / "contexts.arrow").read_all()
+        self.assertEqual(sum(table["accesses"].to_pylist()), self.report["total"]["accesses"])
+        self.assertEqual(sum(table["stall_cycles"].to_pylist()), self.report["total"]["stall_cycles"])
+        paths = Counter()
+        for row in table.to_pylist():
+            functions = zip(row["path_functions"], row["path_inlined"])
+            path = tuple(word(name) for name, inlined in functions if not inlined)
+            paths[path[::-1]] += row["accesses"]
+        self.assertEqual(paths, expected)
 
     def test_pprof(self):
         """Read by pprof's own schema."""
@@ -268,6 +305,33 @@ class Exports(unittest.TestCase):
             self.assertIn(says, done.stderr)
             self.assertNotIn("panicked", done.stderr)
         self.assertEqual(list(self.root.glob("x.*")), [])
+
+
+def word(name):
+    """The part of a function's name that no format escapes: the linkage name of `quoted` has a quote in it."""
+    return re.match(r"\w*", name).group().replace("quoted", "quo")
+
+
+def naive_paths(text):
+    """Accesses by call path, the outermost function first and recursion folded, of a trace without ranges."""
+    stacks, paths = defaultdict(list), Counter()
+    for line in text.splitlines()[1:]:
+        thread, _, kind, address, _, _, function, *_ = line.split("\t")
+        frames = stacks[thread]
+        if kind == "enter":
+            while frames and frames[-1][1] <= int(address, 16):
+                frames.pop()
+            frames.append((word(function), int(address, 16)))
+        elif kind == "exit":
+            if frames and frames[-1][0] == word(function):
+                frames.pop()
+        elif kind in ("load", "store"):
+            path = []
+            for name, _ in frames:
+                path = path[: path.index(name)] if name in path else path
+                path.append(name)
+            paths[tuple(path)] += 1
+    return paths
 
 
 def plain(value):

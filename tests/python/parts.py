@@ -53,6 +53,8 @@ ANALYSES = [
     "accesses",
     "accesses:misses=yes",
     "alias:least=1",
+    "contexts",
+    "locks",
     "reloads:least=1,share=0",
     "reuse",
     "shared:least=2",

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use memlode_attribute::annotate::{AnnotatedAccesses, Cells};
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Extras};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -42,6 +42,11 @@ pub trait Analysis: Send + Sync + Sized + 'static {
     /// Returns whether it looks at the level that served an access, with its arguments.
     fn reads_levels(&self) -> bool {
         Self::META.levels
+    }
+
+    /// Facts about accesses that it looks at besides.
+    fn extras(&self) -> Extras {
+        Extras::default()
     }
 
     /// Nothing seen yet.
@@ -158,6 +163,9 @@ pub trait Running: Send {
     /// [`Analysis::reads_levels`].
     fn reads_levels(&self) -> bool;
 
+    /// [`Analysis::extras`].
+    fn extras(&self) -> Extras;
+
     /// [`Analysis::observe`].
     fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>);
 
@@ -225,6 +233,10 @@ impl<A: Analysis> Running for State<A> {
 
     fn reads_levels(&self) -> bool {
         self.analysis.reads_levels()
+    }
+
+    fn extras(&self) -> Extras {
+        self.analysis.extras()
     }
 
     fn observe(&mut self, rows: &AnnotatedAccesses, view: &View<'_>) {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   0   8      10     14
-//!   │magic│version│CRC-32│ postcard: what it is of, cells and objects, the state
+//!   │magic│version│CRC-32│ postcard: what it is of, cells, objects and paths, the state
 //! ```
 //! <https://postcard.jamesmunns.com/wire-format> writes down what is behind the head.
 
@@ -17,7 +17,7 @@ use crate::carried::BadNumber;
 const MAGIC: [u8; 8] = *b"mlpart\r\n";
 
 /// The version of what follows. One that knows another field, or means something else by one, has another number.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Bytes in front of what is checked.
 const HEAD: usize = MAGIC.len() + 2 + 4;

@@ -4,11 +4,11 @@
 //!   state of one replay ──► CellPacker: the cells and objects that it uses, from 0 ──► bytes
 //!   bytes ──► Merged: finds each among those of other states, or adds it ──► CellUnpacker: the same, renumbered
 //! ```
-//! All readers of a trace number its threads, sites, strings and locations alike. Cells and classes of
-//! objects are numbered by each replay as it meets them, so a state that leaves its replay brings with it
-//! those that it uses.
+//! All readers of a trace number its threads, sites, strings and locations alike. Cells, classes of
+//! objects and call paths are numbered by each replay as it meets them, so a state that leaves its replay
+//! brings with it those that it uses.
 
-use memlode_attribute::annotate::{Cells, EventCell, EventObject};
+use memlode_attribute::annotate::{Cells, EventCell, EventObject, PathStep};
 use memlode_attribute::{Home, PathId};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{FunctionId, LocationId, SiteId, SiteTable, StringId, TypeId};
@@ -38,12 +38,14 @@ impl BadNumber {
     }
 }
 
-/// Cells and objects as they travel: by what all readers of a trace number alike.
+/// Cells, objects and paths as they travel: by what all readers of a trace number alike.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Carried {
     /// Thread, site and object of each cell.
     cells: Vec<(u32, u32, u32)>,
     objects: Vec<CarriedObject>,
+    /// The last step of each path: the number of the path without it, function and call.
+    paths: Vec<(u32, u32, Option<u32>)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -78,10 +80,7 @@ impl CarriedObject {
     }
 
     fn object(self, names: &SiteTable) -> Result<EventObject, BadNumber> {
-        let function = |number| {
-            BadNumber::check("function", u64::from(number), names.functions().len())?;
-            Ok(FunctionId(number))
-        };
+        let function = |number| known_function(number, names);
         let home = match self.home {
             CarriedHome::Unknown => Home::Unknown,
             CarriedHome::Heap { site, dormant } => {
@@ -95,12 +94,7 @@ impl CarriedObject {
                 Home::Stack { function: function(number)?, variable: variable.map(StringId) }
             }
         };
-        let step = |(number, call): (u32, Option<u32>)| {
-            if let Some(call) = call {
-                BadNumber::check("location", call.into(), names.locations().len())?;
-            }
-            Ok((function(number)?, call.map(LocationId)))
-        };
+        let step = |(number, call): (u32, Option<u32>)| Ok((function(number)?, known_call(call, names)?));
         let path = self.path.into_iter().map(step).collect::<Result<_, BadNumber>>()?;
         if let Some(element) = self.element {
             BadNumber::check("type", element.into(), names.types().len())?;
@@ -114,11 +108,24 @@ fn known_site(number: u32, names: &SiteTable) -> Result<SiteId, BadNumber> {
     Ok(SiteId(number))
 }
 
-/// Gives the cells and objects that a state uses numbers of their own, in the order in which they are asked for.
+fn known_function(number: u32, names: &SiteTable) -> Result<FunctionId, BadNumber> {
+    BadNumber::check("function", number.into(), names.functions().len())?;
+    Ok(FunctionId(number))
+}
+
+fn known_call(call: Option<u32>, names: &SiteTable) -> Result<Option<LocationId>, BadNumber> {
+    if let Some(call) = call {
+        BadNumber::check("location", call.into(), names.locations().len())?;
+    }
+    Ok(call.map(LocationId))
+}
+
+/// Gives the cells, objects and paths that a state uses numbers of their own, in the order in which they are asked for.
 pub struct CellPacker<'a> {
     cells: &'a Cells,
     cell_numbers: FxHashMap<u32, u32>,
     object_numbers: FxHashMap<u32, u32>,
+    path_numbers: FxHashMap<u32, u32>,
     carried: Carried,
 }
 
@@ -129,6 +136,7 @@ impl<'a> CellPacker<'a> {
             cells,
             cell_numbers: FxHashMap::default(),
             object_numbers: FxHashMap::default(),
+            path_numbers: FxHashMap::default(),
             carried: Carried::default(),
         }
     }
@@ -155,18 +163,36 @@ impl<'a> CellPacker<'a> {
         })
     }
 
+    /// The number on the way of a call path; 0 stays 0.
+    pub fn path(&mut self, path: u32) -> u32 {
+        let mut unknown = Vec::new();
+        let mut at = path;
+        while at > 0 && !self.path_numbers.contains_key(&at) {
+            unknown.push(at);
+            at = self.cells.paths[at as usize - 1].outer;
+        }
+        for at in unknown.into_iter().rev() {
+            let PathStep { outer, function, call } = self.cells.paths[at as usize - 1];
+            let outer = self.path_numbers.get(&outer).copied().unwrap_or(0);
+            self.carried.paths.push((outer, function.0, call.map(|id| id.0)));
+            self.path_numbers.insert(at, self.carried.paths.len() as u32);
+        }
+        self.path_numbers.get(&path).copied().unwrap_or(0)
+    }
+
     /// Returns what the state uses.
     pub(crate) fn carried(self) -> Carried {
         self.carried
     }
 }
 
-/// The cells and objects of several states, each once.
+/// The cells, objects and paths of several states, each once.
 #[derive(Default)]
 pub struct Merged {
     cells: Cells,
     cell_numbers: FxHashMap<EventCell, u32>,
     object_numbers: FxHashMap<EventObject, u32>,
+    path_numbers: FxHashMap<PathStep, u32>,
 }
 
 impl Merged {
@@ -203,7 +229,29 @@ impl Merged {
             }
             cells.push(number);
         }
-        Ok(CellUnpacker { cells, objects, view })
+        let paths = self.take_paths(carried.paths, view.names)?;
+        Ok(CellUnpacker { cells, objects, paths, view })
+    }
+
+    /// Takes in paths, each behind those that it goes on from. Returns their numbers, that of the root first.
+    fn take_paths(
+        &mut self,
+        carried: Vec<(u32, u32, Option<u32>)>,
+        names: &SiteTable,
+    ) -> Result<Vec<u32>, BadNumber> {
+        let mut paths = vec![0];
+        for (outer, function, call) in carried {
+            let outer = paths[BadNumber::check("path", outer.into(), paths.len())?];
+            let (function, call) = (known_function(function, names)?, known_call(call, names)?);
+            let step = PathStep { outer, function, call };
+            let next = self.cells.paths.len() as u32 + 1;
+            let number = *self.path_numbers.entry(step).or_insert(next);
+            if number == next {
+                self.cells.paths.push(step);
+            }
+            paths.push(number);
+        }
+        Ok(paths)
     }
 }
 
@@ -211,6 +259,8 @@ impl Merged {
 pub struct CellUnpacker<'a> {
     cells: Vec<u32>,
     objects: Vec<u32>,
+    /// That of the root first.
+    paths: Vec<u32>,
     view: &'a View<'a>,
 }
 
@@ -223,6 +273,11 @@ impl CellUnpacker<'_> {
     /// A class of objects.
     pub fn object(&self, number: u32) -> Result<u32, BadNumber> {
         Ok(self.objects[BadNumber::check("object", number.into(), self.objects.len())?])
+    }
+
+    /// A call path.
+    pub fn path(&self, number: u32) -> Result<u32, BadNumber> {
+        Ok(self.paths[BadNumber::check("path", number.into(), self.paths.len())?])
     }
 
     /// A thread of the trace.

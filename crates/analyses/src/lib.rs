@@ -24,6 +24,7 @@ mod pairs;
 mod partition;
 pub mod parts;
 mod run;
+mod served;
 mod table;
 mod variables;
 mod view;

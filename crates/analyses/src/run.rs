@@ -1,6 +1,6 @@
 //! Several analyses over one replay.
 
-use memlode_attribute::annotate::{AnnotatedAccesses, Cells};
+use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Extras, Options};
 
 use crate::{
     Arguments, BadArgument, BadPart, Blocks, Findings, Merged, Registered, Running, Splits, View, all,
@@ -62,6 +62,12 @@ impl Run {
     /// Returns whether one of them looks at the level that served an access.
     pub fn reads_levels(&self) -> bool {
         self.running.iter().any(|step| step.running.reads_levels())
+    }
+
+    /// The rows that they look at, of a replay that is theirs.
+    pub fn options(&self) -> Options {
+        let extras = self.running.iter().map(|step| step.running.extras());
+        Options { blocks: true, extras: extras.fold(Extras::default(), Extras::and), ..Options::default() }
     }
 
     /// Bytes of the state of each, with the cells and objects that they use of their replay's `cells`.

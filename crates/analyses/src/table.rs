@@ -1,7 +1,7 @@
 //! Tables that analyses fill.
 
 use memlode_attribute::annotate::EventObject;
-use memlode_attribute::place::{Place, What};
+use memlode_attribute::place::{Line, Place, What};
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::StringId;
 
@@ -51,6 +51,8 @@ pub enum Holds {
     Place,
     /// [`Value::Object`].
     Object,
+    /// [`Value::Stack`].
+    Stack,
     /// [`Value::Threads`].
     Threads,
     /// [`Value::File`], or nothing.
@@ -97,6 +99,8 @@ pub enum Value {
     Place(Place),
     /// A class of objects.
     Object(EventObject),
+    /// The lines of a call path, the innermost first, and whether each was inlined into the next.
+    Stack(Vec<(Line, bool)>),
     /// A count by thread, the highest first.
     Threads(Vec<(ThreadId, u64)>),
     /// A file, by its directory and name.

@@ -11,12 +11,14 @@ use std::sync::{Arc, OnceLock};
 use memlode_analyses::{
     Arguments, BadPart, Blocks, Findings, Merged, Reads, Registered, Running, View, all, findings,
 };
-use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Cells, EventCell, Life, Options};
+use memlode_attribute::annotate::{
+    AnnotatedAccesses, BlockEvent, Cells, EventCell, Extras, Life, Options, PathStep, SyncEvent,
+};
 use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
-use memlode_trace::event::ProcessId;
+use memlode_trace::event::{ProcessId, SyncKind};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -61,7 +63,9 @@ fn recorded() -> &'static Recorded {
     RECORDED.get_or_init(|| {
         let (trace, source) = source("shared");
         let machine = machine();
-        let mut annotations = Simulation::of(&source, &machine).rows(Options::default()).expect("a machine");
+        let extras = Extras { paths: true, ..Extras::default() };
+        let options = Options { extras, ..Options::default() };
+        let mut annotations = Simulation::of(&source, &machine).rows(options).expect("a machine");
         while let Some(events) = annotations.next_batch() {
             annotations.give_back(events);
         }
@@ -76,30 +80,41 @@ fn recorded() -> &'static Recorded {
     })
 }
 
-/// Recorded names with the cells and objects numbered in another way, as another replay would.
+/// Recorded names with the cells, objects and paths numbered in another way, as another replay would.
 struct Renumbered {
     cells: Cells,
-    /// Indexed by cell, and by object, of those that were recorded.
+    /// Indexed by cell, by object, and by path less one, of those that were recorded.
     cell: Vec<u32>,
     object: Vec<u32>,
+    path: Vec<u32>,
 }
 
 impl Renumbered {
     fn by(seed: u64) -> Renumbered {
-        let Cells { cells, objects } = &recorded().cells;
+        let Cells { cells, objects, paths } = &recorded().cells;
         let (cell, cell_order) = shuffled(cells.len(), seed);
         let (object, object_order) = shuffled(objects.len(), seed ^ 1);
+        let (path, path_order) = shuffled(paths.len(), seed ^ 2);
+        let path_number = |old: u32| if old == 0 { 0 } else { path[old as usize - 1] + 1 };
         let renumbered =
             |&old: &usize| EventCell { object: object[cells[old].object as usize], ..cells[old] };
         let cells = Cells {
             cells: cell_order.iter().map(renumbered).collect(),
             objects: object_order.iter().map(|&old| objects[old].clone()).collect(),
+            paths: path_order
+                .iter()
+                .map(|&old| PathStep { outer: path_number(paths[old].outer), ..paths[old] })
+                .collect(),
         };
-        Renumbered { cells, cell, object }
+        Renumbered { cells, cell, object, path }
     }
 
     fn rows(&self, mut rows: AnnotatedAccesses) -> AnnotatedAccesses {
         rows.cell.iter_mut().for_each(|cell| *cell = self.cell[*cell as usize]);
+        for path in rows.path.iter_mut().filter(|path| **path > 0) {
+            *path = self.path[*path as usize - 1] + 1;
+        }
+        rows.syncs.iter_mut().for_each(|sync| sync.object = self.object[sync.object as usize]);
         for block in &mut rows.blocks {
             if let Life::Begins { object, .. } = &mut block.life {
                 *object = self.object[*object as usize];
@@ -151,12 +166,17 @@ fn columns(rows: &[(u64, Row)], with_blocks: bool) -> AnnotatedAccesses {
         };
         let block = |life| BlockEvent { row, process: ProcessId(0), address: address / 64 * 64, life };
         events.blocks.extend(life.map(block));
+        let EventCell { thread, object, .. } = recorded().cells.cells[cell as usize];
+        let kind = [Some(SyncKind::Lock), Some(SyncKind::Unlock), None][(number % 3) as usize];
+        let sync = |kind| SyncEvent { row, thread, kind, address: 0x5000 + 8 * u64::from(object), object };
+        events.syncs.extend(kind.map(sync));
         events.sequence.push(number);
         events.stamp.push(stamp);
         events.address.push(address);
         events.bytes.push(bytes);
         events.cell.push(cell);
         events.level.push(level);
+        events.path.push((number % (recorded().cells.paths.len() as u64 + 1)) as u32);
     }
     events
 }
@@ -285,10 +305,12 @@ fn split(
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 12] = [
+const ARGUMENTS: [(&str, &str); 14] = [
     ("accesses", ""),
     ("accesses", "misses=yes"),
     ("alias", "least=1"),
+    ("contexts", ""),
+    ("locks", ""),
     ("reloads", "least=1,share=0"),
     ("shared", "least=2"),
     ("shared", "rule=source"),
@@ -445,7 +467,7 @@ fn truncated_and_damaged_states_are_refused() {
         let mut newer = bytes.clone();
         newer[8] += 1;
         let refused = load(&known, arguments, &newer).err().expect("refused");
-        assert!(refused.to_string().contains("has version 2, and this memlode reads version 1"), "{refused}");
+        assert!(refused.to_string().contains("has version 3, and this memlode reads version 2"), "{refused}");
         let other = if known.meta.id == "reuse" { "alias" } else { "reuse" };
         let refused = load(&self::known(other), "", &bytes).err().expect("refused");
         assert!(refused.to_string().contains("one is of"), "{refused}");

@@ -39,7 +39,7 @@ pub use read::coverage::Coverage;
 pub use read::detail::AliasRow;
 pub use read::standard_errors::{Shares, StandardErrors};
 pub use read::touched::FirstTouches;
-pub use read::{cost, coverage, detail, libraries, place, tables, timed};
+pub use read::{cost, coverage, detail, libraries, place, stack, tables, timed};
 pub use sampled::cell_runs::{CellRuns, Entry};
 pub use sampled::sample;
 pub use sampled::sample::{Covered, Estimate, Gaps, covered};

@@ -7,7 +7,7 @@ use memlode_trace::sites::SiteId;
 
 use crate::counts::Counts;
 use crate::objects::classes::{Class, ClassId};
-use crate::objects::paths::Paths;
+use crate::objects::paths::{PathId, Paths};
 use crate::sampled::sample::Gaps;
 use crate::setup::Setup;
 use crate::stays::Stays;
@@ -21,6 +21,8 @@ pub struct Cell {
     pub site: SiteId,
     /// The class of the objects.
     pub class: ClassId,
+    /// The call path of the accesses; the root where paths are not told apart.
+    pub path: PathId,
     /// Its counts.
     pub counts: Counts,
     /// Its tag in the simulation, if one alone counted it.
@@ -33,7 +35,7 @@ pub struct Profile {
     pub cells: Vec<Cell>,
     /// Object classes, by id.
     pub classes: Vec<Class>,
-    /// The call paths that classes refer to.
+    /// The call paths that classes and cells refer to.
     pub paths: Paths,
     /// Counters of the cache levels, innermost first.
     pub levels: Vec<LevelCounters>,

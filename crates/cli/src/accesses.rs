@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use memlode_analyses::{Arguments, BadArgument, Reads, Registered, Run, Table, View, all};
-use memlode_attribute::annotate::{Annotations, Options};
+use memlode_attribute::annotate::Annotations;
 use memlode_attribute::simulators::ImpossibleMachine;
 use memlode_attribute::{Simulation, Source};
 use memlode_export::level_names;
@@ -57,8 +57,7 @@ pub fn run(
     mut analyses: Run,
     watch: impl Fn(usize),
 ) -> Result<(Vec<Table>, Replayed), ImpossibleMachine> {
-    let mut annotations =
-        Simulation::of(source, machine).rows(Options { blocks: true, ..Options::default() })?;
+    let mut annotations = Simulation::of(source, machine).rows(analyses.options())?;
     let (levels, latencies) = (level_names(machine), machine.latencies());
     while let Some(events) = annotations.next_batch() {
         // What the batch speaks of is known by now, even if the trace is still being written.

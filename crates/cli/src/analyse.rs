@@ -52,6 +52,8 @@ pub struct Job {
     pub machine: Machine,
     /// The question.
     pub wanted: Wanted,
+    /// The counts of a report tell call paths apart.
+    pub by_path: bool,
 }
 
 /// The findings about a trace on a machine.
@@ -70,7 +72,7 @@ impl Job {
     /// Finds the machine. A mistyped one is told before minutes of work.
     pub fn new(machine: &str, wanted: impl FnOnce(&Machine) -> Result<Wanted>) -> Result<Job> {
         let machine = Machine::find(machine)?;
-        Ok(Job { wanted: wanted(&machine)?, machine })
+        Ok(Job { wanted: wanted(&machine)?, machine, by_path: false })
     }
 
     /// Sees whether the machine can be simulated so, for who has no trace yet to try it on.
@@ -104,7 +106,7 @@ impl Job {
     /// Does the work on any trace. `watch` is told now and then how many chunks are done.
     pub fn find(self, source: &Source, watch: impl Fn(usize) + Sync) -> Result<(Machine, (Found, Replayed))> {
         let impossible = self.impossible();
-        let Job { machine, wanted } = self;
+        let Job { machine, wanted, by_path } = self;
         let watched = |done| {
             watch(done);
             ControlFlow::Continue(())
@@ -112,7 +114,7 @@ impl Job {
         let simulation = Simulation::of(source, &machine).threads(threads());
         let found = match wanted {
             Wanted::Report(order) => {
-                let found = simulation.count(watched).context(impossible)?;
+                let found = simulation.by_path(by_path).count(watched).context(impossible)?;
                 let sharing = losses(source, &found.0, &machine, order);
                 (Found::Report(Box::new(found.0), None, sharing), found.1)
             }

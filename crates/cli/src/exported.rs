@@ -68,7 +68,7 @@ impl Wishes {
     ) -> Result<Vec<ExportedTable>> {
         let mut tables = Vec::new();
         if !self.of_report.is_empty() {
-            let found = Reported::of(trace, machine, order)?;
+            let found = Reported::of(trace, machine, order, false)?;
             tables.extend(self.of_report.iter().map(|table| table.of(&found.counted())));
         }
         if !self.analyses.is_empty() {
@@ -121,9 +121,10 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Replays a trace for a report.
-    pub fn of(trace: &Arc<Trace>, machine: &str, order: Option<Order>) -> Result<Reported> {
-        let analysed = Job::new(machine, |_| Ok(Wanted::Report(order)))?.run(trace.clone())?;
+    /// Replays a trace for a report, whose counts tell call paths apart if so.
+    pub fn of(trace: &Arc<Trace>, machine: &str, order: Option<Order>, by_path: bool) -> Result<Reported> {
+        let job = Job::new(machine, |_| Ok(Wanted::Report(order)))?;
+        let analysed = Job { by_path, ..job }.run(trace.clone())?;
         let Analysed { trace, machine, found, replayed } = analysed;
         let Found::Report(profile, _, sharing) = found else {
             bail!("a report was asked for, and something else was found");

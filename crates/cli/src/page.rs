@@ -119,7 +119,7 @@ impl Subject<'_> {
     }
 
     fn job(&self, wanted: Wanted) -> Result<CommandAnswer> {
-        Ok(Job { machine: self.machine.clone(), wanted }.run(self.trace.clone())?.answer())
+        Ok(Job { machine: self.machine.clone(), wanted, by_path: false }.run(self.trace.clone())?.answer())
     }
 
     /// Analyses of every access, in one replay.

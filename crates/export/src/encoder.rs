@@ -124,8 +124,8 @@ impl BatchEncoder {
     ) -> AnnotatedAccesses {
         self.names.learn(cells);
         let mut spares = Spares::of(std::mem::take(&mut table.columns));
-        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, blocks } = events;
-        let mut back = AnnotatedAccesses { cell, level, why, blocks, ..AnnotatedAccesses::default() };
+        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, .. } = events;
+        let mut back = AnnotatedAccesses { cell, level, why, ..AnnotatedAccesses::default() };
         let (names, texts, latencies) = (&self.names, &self.texts, &self.latencies);
         let cells = Gather { keys: &names.cells, cell: &back.cell };
         let mut columns: Vec<BatchColumn> = Vec::with_capacity(32);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use memlode_attribute::annotate::{Annotations, Options};
+use memlode_attribute::annotate::{Annotations, Extras, Options};
 use memlode_attribute::setup::Setup;
 use memlode_attribute::simulators::ImpossibleMachine;
 use memlode_attribute::{Simulation, Source};
@@ -83,6 +83,7 @@ pub fn start(
         levels: levels(request, machine)?,
         limit: request.limit.unwrap_or(u64::MAX),
         blocks: false,
+        extras: Extras::default(),
         without_caches: request.without_caches,
         stretch: request.stretch.clone().unwrap_or(0..u64::MAX),
     };

@@ -1,11 +1,12 @@
 //! Counts by call stack, for the formats of profilers.
 //!
-//! A sample is what one thread did at one site with objects of one class, as in the report, so sums over samples are the report's
-//! totals to the digit. Cycles of waiting are fractions in the model and whole numbers in these formats: they are rounded so
+//! A sample is what one thread did on one call path at one site with objects of one class, so sums over samples are the
+//! report's totals to the digit. Cycles of waiting are fractions in the model and whole numbers in these formats: they are rounded so
 //! that the first *n* samples together have the rounded sum of the first *n*, and all of them that of the report.
 
 use memlode_attribute::place::{Line, place, what};
-use memlode_attribute::{Cell, ClassId, Wait};
+use memlode_attribute::stack::{StackLine, stack};
+use memlode_attribute::{Cell, ClassId, Home, PathId, Wait};
 use memlode_report::build::naming::Naming;
 use memlode_report::render::terminal;
 use memlode_trace::event::ThreadId;
@@ -47,10 +48,10 @@ pub struct StackFrame {
     pub is_inlined: bool,
 }
 
-/// Accesses of one thread at one site to objects of one class.
+/// Accesses of one thread on one call path, at one site to objects of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackSample {
-    /// The lines, the innermost first.
+    /// The lines, the innermost first. Recursion is folded.
     pub frames: Vec<StackFrame>,
     /// The thread.
     pub thread: ThreadId,
@@ -134,19 +135,14 @@ impl Rounded {
     }
 }
 
-/// Names of one site, as every sample of it has them.
-struct OfSite {
-    frames: Vec<StackFrame>,
-    data: String,
-}
-
 struct Maker<'a> {
     counted: &'a Counted<'a>,
     names: &'a SiteTable,
     latencies: Vec<u32>,
     functions: Vec<StackFunction>,
     numbers: FxHashMap<FunctionId, usize>,
-    sites: FxHashMap<SiteId, OfSite>,
+    data: FxHashMap<SiteId, String>,
+    stacks: FxHashMap<(SiteId, PathId), Vec<StackFrame>>,
     objects: FxHashMap<ClassId, String>,
 }
 
@@ -158,24 +154,28 @@ impl<'a> Maker<'a> {
             latencies: counted.machine.latencies(),
             functions: Vec::new(),
             numbers: FxHashMap::default(),
-            sites: FxHashMap::default(),
+            data: FxHashMap::default(),
+            stacks: FxHashMap::default(),
             objects: FxHashMap::default(),
         }
     }
 
     fn sample(&mut self, cell: &Cell, wait: u64) -> StackSample {
-        if !self.sites.contains_key(&cell.site) {
-            let of_site = self.of_site(cell.site);
-            self.sites.insert(cell.site, of_site);
+        if !self.stacks.contains_key(&(cell.site, cell.path)) {
+            let frames = self.frames(cell.site, cell.path);
+            self.stacks.insert((cell.site, cell.path), frames);
         }
         let counts = &cell.counts;
         let mut values = vec![counts.accesses(), counts.reads.iter().sum(), counts.writes.iter().sum()];
         values.extend((0..self.counted.report.machine.levels.len()).map(|level| counts.misses(level)));
         values.extend([counts.stall_cycles(&self.latencies), wait]);
-        let of_site = &self.sites[&cell.site];
         let (profile, names) = (self.counted.profile, self.names);
+        let data = self.data.entry(cell.site).or_insert_with(|| {
+            let site = names.site(cell.site);
+            let access = Naming::new(names).access(&what(names, site, false), &place(names, site));
+            terminal::name(&access.data)
+        });
         let object = self.objects.entry(cell.class).or_insert_with(|| {
-            use memlode_attribute::{Home, PathId};
             let home = &profile.classes[cell.class.0 as usize].home;
             let path = match home {
                 Home::Heap { path, .. } => *path,
@@ -184,35 +184,22 @@ impl<'a> Maker<'a> {
             terminal::home(&Naming::new(names).home(home, profile.paths.steps(path)))
         });
         StackSample {
-            frames: of_site.frames.clone(),
+            frames: self.stacks[&(cell.site, cell.path)].clone(),
             thread: cell.thread,
-            data: of_site.data.clone(),
+            data: data.clone(),
             object: object.clone(),
             values,
         }
     }
 
-    fn of_site(&mut self, id: SiteId) -> OfSite {
-        let names = self.names;
-        let site = names.site(id);
-        let mut lines: Vec<(FunctionId, u32)> = match site.location {
-            Some(location) => names.inline_chain(location).map(|at| (at.function, at.line)).collect(),
-            None => Vec::new(),
-        };
-        // The function whose code holds the site is the outermost, whether a line says so or not.
-        if lines.last().is_none_or(|(function, _)| *function != site.function) {
-            lines.push((site.function, 0));
-        }
-        let outermost = lines.len() - 1;
-        let frame = |(at, (function, line)): (usize, (FunctionId, u32))| StackFrame {
+    fn frames(&mut self, site: SiteId, path: PathId) -> Vec<StackFrame> {
+        let lines = stack(self.names, self.names.site(site), self.counted.profile.paths.steps(path));
+        let frame = |StackLine { function, line, is_inlined }| StackFrame {
             function: self.function(function),
             line,
-            is_inlined: at < outermost,
+            is_inlined,
         };
-        let frames = lines.into_iter().enumerate().map(frame).collect();
-        let naming = Naming::new(names);
-        let access = naming.access(&what(names, site, false), &place(names, site));
-        OfSite { frames, data: terminal::name(&access.data) }
+        lines.into_iter().map(frame).collect()
     }
 
     fn function(&mut self, id: FunctionId) -> usize {

@@ -35,6 +35,10 @@ fn value(value: &NamedValue) -> serde_json::Value {
             "line": position.line,
         }),
         NamedValue::Home(home) => json!({ "name": home_name(home) }),
+        NamedValue::Stack(lines) => {
+            let lines: Vec<String> = lines.iter().map(|line| place_name(&line.position)).collect();
+            json!({ "name": lines.join(" ← ") })
+        }
         NamedValue::Count(number) | NamedValue::Bytes(number) => json!(number),
         NamedValue::Step(step) => json!(step),
         NamedValue::Seconds(number) | NamedValue::Share(number) => json!(number),

@@ -24,7 +24,8 @@ pub use model::{
     Located, MarkedMember, MemoryUse, Narrowed, Note, Numbers, Object, Position, RecordLayout as NamedRecord,
     RecordPart, RecordPart as NamedRecordPart, Report, Row, Row as NamedRow, SharedData,
     SharedLine as NamedSharedLine, Side, Simulated, Simulation as NamedSimulation, SourceLine as ShownLine,
-    SourceText, StructureChart, Table as NamedTable, Table as AnalysisTable, Thread as NamedThread,
-    TimeReport, TimedRow, Transfers, Tried, Type as NamedType, Value as NamedValue, WhatIf,
+    SourceText, StackLine as NamedStackLine, StructureChart, Table as NamedTable, Table as AnalysisTable,
+    Thread as NamedThread, TimeReport, TimedRow, Transfers, Tried, Type as NamedType, Value as NamedValue,
+    WhatIf,
 };
 pub use render::text;

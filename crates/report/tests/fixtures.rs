@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memlode_analyses::{Arguments, Column, Holds, Reads, Registered, Run, View, all};
-use memlode_attribute::annotate::Options;
 use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
 use memlode_report::render::terminal::{By, Style};
@@ -47,9 +46,7 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     let arguments: Arguments = arguments.parse().expect("arguments");
     let mut run = Run::default();
     run.add(known, &arguments).expect("arguments that it knows");
-    let mut annotations = Simulation::of(&source, &machine)
-        .rows(Options { blocks: true, ..Options::default() })
-        .expect("a machine");
+    let mut annotations = Simulation::of(&source, &machine).rows(run.options()).expect("a machine");
     let (levels, latencies) = (build::served_by(&build::level_names(&machine)), machine.latencies());
     let mut batches = Vec::new();
     while let Some(events) = annotations.next_batch() {
@@ -177,6 +174,14 @@ fn the_schema_is_that_of_the_registry() {
                 },
                 "required": ["file", "line", "function", "linkage_name"],
             },
+            "stack": {
+                "type": "array", "description": "the innermost line first",
+                "items": {
+                    "$ref": "#/$defs/position",
+                    "properties": { "inlined": { "type": "boolean", "description": "into the next line's function" } },
+                    "required": ["inlined"],
+                },
+            },
             "object": {
                 "type": "object",
                 "properties": { "kind": { "enum": ["unknown", "heap", "global", "stack"] } },
@@ -204,6 +209,7 @@ fn schema(holds: Holds) -> Value {
         Holds::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Holds::What => json!({ "$ref": "#/$defs/data" }),
         Holds::Place => json!({ "$ref": "#/$defs/position" }),
+        Holds::Stack => json!({ "$ref": "#/$defs/stack" }),
         Holds::Object => json!({ "$ref": "#/$defs/object" }),
         Holds::Threads => json!({
             "type": "array", "description": "[thread, accesses], the most first",

@@ -2,6 +2,8 @@
 
 pub(crate) mod accesses;
 pub(crate) mod alias;
+pub(crate) mod contexts;
+pub(crate) mod locks;
 pub(crate) mod offenders;
 pub(crate) mod reloads;
 pub(crate) mod reuse;
@@ -14,10 +16,12 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 10] {
+pub fn all() -> [Registered; 12] {
     [
         Registered::of::<accesses::Accesses>(),
         Registered::of::<alias::Alias>(),
+        Registered::of::<contexts::Contexts>(),
+        Registered::of::<locks::Locks>(),
         Registered::of::<offenders::Offenders>(),
         Registered::of::<reloads::Reloads>(),
         Registered::of::<reuse::Reuse>(),

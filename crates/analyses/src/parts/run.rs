@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Options};
+use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Extras, Options};
 use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
@@ -89,7 +89,9 @@ impl Task {
             runs.push(asked(question).map_err(|BadArgument(why)| why)?);
         }
         let Prepared { trace, machine, stretch, whole } = self.prepare()?;
+        let extras = runs.iter().map(|run| run.options().extras).fold(Extras::default(), Extras::and);
         let options = Options {
+            extras,
             blocks: self.cut != Cut::Chunks,
             without_caches: !runs.iter().any(Run::reads_levels),
             stretch,
@@ -176,6 +178,8 @@ fn push(rows: &mut AnnotatedAccesses, all: &AnnotatedAccesses, row: usize) {
     rows.bytes.push(all.bytes[row]);
     rows.cell.push(all.cell[row]);
     rows.level.push(all.level[row]);
+    rows.path.extend(all.path.get(row));
+    rows.place.extend(all.place.get(row));
 }
 
 /// Parts with about as many accesses each.

@@ -1,40 +1,40 @@
 //! The counts of each cell, and finding a cell by thread, site and class.
 
 use memlode_simulate::MAX_LEVELS;
-use memlode_trace::event::ThreadId;
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
+use crate::count::contexts::Context;
 use crate::counts::Counts;
 use crate::objects::classes::ClassId;
 
 /// A class that no object has.
 pub(crate) const ANY: ClassId = ClassId(u32::MAX);
 
-/// Packs a thread and a class into one number.
+/// Packs a context and a class into one number.
 #[inline(always)]
-pub(crate) fn key(thread: ThreadId, class: ClassId) -> u64 {
-    u64::from(thread.0) << 32 | u64::from(class.0)
+pub(crate) fn key(context: Context, class: ClassId) -> u64 {
+    u64::from(context.0) << 32 | u64::from(class.0)
 }
 
 /// The cells of a profiler, numbered in the order of their first access, and their counts.
 #[derive(Default)]
 pub(crate) struct CellCounts {
     /// Meaning of each cell.
-    pub keys: Vec<(ThreadId, SiteId, ClassId)>,
+    pub keys: Vec<(Context, SiteId, ClassId)>,
     /// Indexed by cell: accesses that the first level served, or that wait. In one shard it may be below zero (wrapped): what missed
     /// here may have been counted as a hit by another shard.
     pub hits: Vec<u64>,
     /// Indexed by cell: accesses by the level that served them, from the second level on; the last column that is used counts first
     /// touches of lines.
     deeper: Vec<[u64; MAX_LEVELS + 1]>,
-    pub index: FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    pub index: FxHashMap<(Context, SiteId, ClassId), u32>,
     pub found: FoundCells,
 }
 
 impl CellCounts {
     /// Adds a cell, and returns its number.
-    pub fn add(&mut self, cell: (ThreadId, SiteId, ClassId)) -> u32 {
+    pub fn add(&mut self, cell: (Context, SiteId, ClassId)) -> u32 {
         let number = self.keys.len() as u32;
         self.keys.push(cell);
         self.hits.push(0);
@@ -86,7 +86,7 @@ impl CellCounts {
 /// A cell that was found not long ago. Sites that go from one class to another do so again and again.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    /// Thread and class.
+    /// Context and class.
     pub key: u64,
     pub site: SiteId,
     pub cell: u32,
@@ -100,7 +100,7 @@ pub(crate) struct FoundCells(Box<[Found; PLACES]>);
 
 impl Default for FoundCells {
     fn default() -> FoundCells {
-        let nothing = Found { key: key(ThreadId(u32::MAX), ANY), site: SiteId(0), cell: 0 };
+        let nothing = Found { key: key(Context::NONE, ANY), site: SiteId(0), cell: 0 };
         FoundCells(Box::new([nothing; PLACES]))
     }
 }

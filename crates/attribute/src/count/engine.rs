@@ -4,11 +4,11 @@ use memlode_simulate::{
     Asked, Detailed, Fetched, Followed, Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Queue,
     Request, Strided, Tag, TouchedBits,
 };
-use memlode_trace::event::ThreadId;
+use memlode_trace::event::{SyncKind, ThreadId};
 use memlode_trace::sites::SiteId;
 
 use crate::objects::classes::{ClassId, Classes};
-use crate::objects::paths::Paths;
+use crate::objects::paths::{PathId, Paths};
 
 /// Misses, or accesses where somebody watches, that wait at most: enough to fetch their rows together, few enough to
 /// stay in a cache themselves.
@@ -130,6 +130,23 @@ pub trait Engine {
     /// Says that the block of memory that begins at an address ends.
     fn ended(&mut self, _address: u64) {}
 
+    /// Returns whether [`Engine::at`] is to be told of each access.
+    #[inline(always)]
+    fn takes_places(&self) -> bool {
+        false
+    }
+
+    /// Says where in its object the next access lies: its offset and the object's size; `None` where no object is known.
+    fn at(&mut self, _place: Option<(u64, u64)>) {}
+
+    /// Returns whether [`Engine::synced`] is to be told.
+    fn takes_syncs(&self) -> bool {
+        false
+    }
+
+    /// Says that the stream at hand is ordered with others by an object.
+    fn synced(&mut self, _sync: NewSync<'_>) {}
+
     /// Says that the stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
 }
@@ -224,10 +241,26 @@ pub struct NewBlock<'p> {
     pub paths: &'p Paths,
 }
 
+/// An operation that orders threads.
+pub struct NewSync<'p> {
+    /// Its kind.
+    pub kind: SyncKind,
+    /// The address of the object that orders them.
+    pub address: u64,
+    /// The class of that object.
+    pub class: ClassId,
+    /// The classes.
+    pub classes: &'p Classes,
+    /// The call paths that they refer to.
+    pub paths: &'p Paths,
+}
+
 /// The meaning of a tag that is new: the accesses of a thread at a site to objects of one class.
 pub struct NewCell<'p> {
     /// The thread.
     pub thread: ThreadId,
+    /// The call path that it is on; the root where paths are not told apart.
+    pub path: PathId,
     /// The site.
     pub site: SiteId,
     /// The class of the objects.

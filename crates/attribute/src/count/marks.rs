@@ -1,9 +1,9 @@
 //! Events between accesses: calls, and memory that is allocated and freed.
 
-use memlode_trace::event::Mark;
+use memlode_trace::event::{Mark, SyncKind};
 use memlode_trace::sites::SiteId;
 
-use crate::count::engine::{Engine, NewBlock};
+use crate::count::engine::{Engine, NewBlock, NewSync};
 use crate::count::profiler::{Profiler, Stream};
 use crate::objects::classes::ClassId;
 use crate::objects::paths::PathId;
@@ -12,9 +12,18 @@ impl<E: Engine> Profiler<E> {
     /// Takes up an event of a thread.
     pub(crate) fn mark(&mut self, mark: &Mark, stream: &mut Stream) {
         match *mark {
-            Mark::Enter { function, frame, caller } => stream.stack.enter(function, frame, caller),
-            Mark::Exit { function } => stream.stack.exit(function),
-            Mark::Resume { function, frame } => stream.stack.resume(function, frame),
+            Mark::Enter { function, frame, caller } => {
+                stream.stack.enter(function, frame, caller);
+                self.follow_path(stream);
+            }
+            Mark::Exit { function } => {
+                stream.stack.exit(function);
+                self.follow_path(stream);
+            }
+            Mark::Resume { function, frame } => {
+                stream.stack.resume(function, frame);
+                self.follow_path(stream);
+            }
             Mark::Alloc { site, base, count, element_bytes } => {
                 let class = self.alloc(site, base, count.saturating_mul(element_bytes), stream);
                 self.begun(base, count.saturating_mul(element_bytes), class);
@@ -38,8 +47,33 @@ impl<E: Engine> Profiler<E> {
                 stream.objects.unmap(base, bytes);
                 self.caches.ended(base);
             }
-            Mark::Stamp { stamp } | Mark::Sync { stamp, .. } => self.caches.stamp(stamp),
+            Mark::Stamp { stamp } => self.caches.stamp(stamp),
+            Mark::Sync { kind, object, stamp } => {
+                self.caches.stamp(stamp);
+                // Of an attempt that failed, and of what orders nothing, there is no object.
+                if object != 0 && self.caches.takes_syncs() {
+                    self.synced(kind, object, stream);
+                }
+            }
         }
+    }
+
+    /// Takes up the path that the stream's stack is on, where paths are told apart.
+    #[inline]
+    pub(crate) fn follow_path(&mut self, stream: &mut Stream) {
+        if self.contexts.has_paths {
+            let path = stream.stack.path(&mut self.memory.paths, self.sites.names.as_deref());
+            stream.origin.context = self.contexts.number(stream.origin.thread, path);
+        }
+    }
+
+    /// Tells the caches of an operation that orders threads, with the class of the object that does.
+    fn synced(&mut self, kind: SyncKind, address: u64, stream: &mut Stream) {
+        let of_frame =
+            || stream.stack.frame_of(address).map(|function| self.memory.class_of_frames(function));
+        let class = stream.objects.class_at(address).or_else(of_frame).unwrap_or(ClassId::UNKNOWN);
+        let (classes, paths) = (&self.memory.classes, &self.memory.paths);
+        self.caches.synced(NewSync { kind, address, class, classes, paths });
     }
 
     /// Tells the caches of a block of a class.

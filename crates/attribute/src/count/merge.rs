@@ -15,7 +15,7 @@ pub(crate) struct Part {
     pub sites: Vec<Site>,
     pub cells: Vec<Cell>,
     pub classes: Classes,
-    /// The same in all parts: every shard sees every allocation.
+    /// The same in all parts: every shard sees every call and every allocation.
     pub paths: Paths,
     /// Dirty lines that went outwards past each level.
     pub write_backs: Vec<u64>,
@@ -56,9 +56,10 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     for cell in &mut cells {
         cell.class = numbers[cell.class.0 as usize];
     }
-    cells.sort_unstable_by_key(|cell| (cell.thread, cell.site, cell.class));
+    cells.sort_unstable_by_key(|cell| (cell.thread, cell.site, cell.class, cell.path));
     cells.dedup_by(|next, sum| {
-        let same = (next.thread, next.site, next.class) == (sum.thread, sum.site, sum.class);
+        let key = |cell: &Cell| (cell.thread, cell.site, cell.class, cell.path);
+        let same = key(next) == key(sum);
         if same {
             sum.counts += &next.counts;
         }

@@ -32,6 +32,7 @@
 //! on every machine.
 
 mod cells;
+mod contexts;
 pub mod engine;
 mod gaps;
 mod loop_scratch;

@@ -12,6 +12,7 @@ use memlode_trace::sites::{FunctionId, Site, SiteId, SiteTable};
 use rustc_hash::FxHashMap;
 
 use crate::count::cells::{CellCounts, key};
+use crate::count::contexts::{Context, Contexts};
 use crate::count::engine::{Engine, NewCell};
 use crate::count::gaps::{GapWatch, counted};
 use crate::count::loop_scratch::LoopScratch;
@@ -68,6 +69,7 @@ pub struct Profiler<E = Hierarchy> {
     pub(crate) sites: KnownSites,
     pub(crate) memory: Memory,
     pub(crate) cells: CellCounts,
+    pub(crate) contexts: Contexts,
     pub(crate) loops: LoopScratch,
     /// `None` while in use.
     processes: FxHashMap<ProcessId, Option<Objects>>,
@@ -108,6 +110,8 @@ pub(crate) struct Memory {
 #[derive(Clone, Copy)]
 pub(crate) struct Origin {
     pub thread: ThreadId,
+    /// The context that cells are told apart by.
+    pub context: Context,
     pub process: ProcessId,
     pub core: usize,
     /// The process's place beside the addresses of others.
@@ -140,6 +144,7 @@ impl<E: Engine> Profiler<E> {
             sites: KnownSites::default(),
             memory: Memory::default(),
             cells: CellCounts::default(),
+            contexts: Contexts::default(),
             loops: LoopScratch::new(first_level),
             processes: FxHashMap::default(),
             stacks: FxHashMap::default(),
@@ -175,6 +180,12 @@ impl<E: Engine> Profiler<E> {
     /// Tells the simulator which cells touch such memory.
     pub fn with_named_pages(mut self, named_pages: Vec<NamedPages>) -> Profiler<E> {
         self.memory.named_pages = named_pages;
+        self
+    }
+
+    /// Tells accesses on different call paths apart: each has a cell of its own.
+    pub fn by_path(mut self) -> Profiler<E> {
+        self.contexts.has_paths = true;
         self
     }
 
@@ -214,6 +225,7 @@ impl<E: Engine> Profiler<E> {
         let key = (thread, batch.stream);
         let origin = Origin {
             thread,
+            context: Context(thread.0),
             process,
             core: self.cores[thread.0 as usize % self.cores.len()] as usize,
             space: Space::of(process.0),
@@ -230,6 +242,7 @@ impl<E: Engine> Profiler<E> {
                 self.walked(&piece.dealing.walks);
             }
         }
+        self.follow_path(&mut stream);
         // While recording is off, there are no accesses.
         let gaps = self.gaps.as_mut().filter(|_| !batch.dormant);
         let run = gaps.map(|gaps| gaps.run_of(thread, piece));
@@ -319,9 +332,9 @@ impl<E: Engine> Profiler<E> {
         let Profiler { caches, cells, .. } = &mut self;
         caches.finish(|tag, depth, times| cells.count_late(tag.index(), depth, times));
         let gaps = self.gaps.take().map(|gaps| gaps.finish(|cell| self.counts_of(cell)));
-        let cells = (0u32..).zip(&self.cells.keys).map(|(tag, &(thread, site, class))| {
-            let counts = self.counts_of(tag);
-            Cell { thread, site, class, counts, tag: Tag::new(tag) }
+        let cells = (0u32..).zip(&self.cells.keys).map(|(tag, &(context, site, class))| {
+            let (counts, (thread, path)) = (self.counts_of(tag), self.contexts.meaning(context));
+            Cell { thread, site, class, path, counts, tag: Tag::new(tag) }
         });
         let cells = cells.collect();
         let part = Part {
@@ -357,6 +370,7 @@ impl<E: Engine> Profiler<E> {
     #[inline(always)]
     pub(crate) fn access(&mut self, stream: &mut Stream, access: &Access) {
         if access.bytes <= self.line_bytes {
+            self.tell_place(stream, access.address);
             let cell = self.cell(stream, access);
             self.touch(stream.origin, cell, access);
             return;
@@ -364,8 +378,18 @@ impl<E: Engine> Profiler<E> {
         // A range may go over several objects. Each of its lines counts.
         for (address, bytes) in touch_lines(access.address, u64::from(access.bytes), self.line_bytes) {
             let access = Access { address, bytes, ..*access };
+            self.tell_place(stream, address);
             let cell = self.cell(stream, &access);
             self.touch(stream.origin, cell, &access);
+        }
+    }
+
+    /// Tells the caches where in its object the next access lies, if they ask.
+    #[inline(always)]
+    fn tell_place(&mut self, stream: &Stream, address: u64) {
+        if self.caches.takes_places() {
+            let block = stream.objects.find(address).map(|slot| stream.objects.block(slot));
+            self.caches.at(block.map(|(base, bytes)| (address.wrapping_sub(base), bytes)));
         }
     }
 
@@ -426,8 +450,8 @@ impl<E: Engine> Profiler<E> {
             false => stream.objects.class_at(access.address),
         };
         match class {
-            Some(class) if facts.key == key(stream.origin.thread, class) => facts.cell,
-            _ => self.find_cell(stream.origin.thread, class, &stream.stack, access),
+            Some(class) if facts.key == key(stream.origin.context, class) => facts.cell,
+            _ => self.find_cell(stream.origin.context, class, &stream.stack, access),
         }
     }
 
@@ -436,7 +460,7 @@ impl<E: Engine> Profiler<E> {
     #[inline(never)]
     fn find_cell(
         &mut self,
-        thread: ThreadId,
+        context: Context,
         class: Option<ClassId>,
         stack: &ThreadStack,
         access: &Access,
@@ -453,25 +477,26 @@ impl<E: Engine> Profiler<E> {
         } else {
             ClassId::UNKNOWN
         };
-        if facts.key == key(thread, class) {
+        if facts.key == key(context, class) {
             return facts.cell;
         }
-        let cell = (thread, access.site, class);
+        let cell = (context, access.site, class);
         let known = self.cells.index.get(&cell).copied();
         let number = known.unwrap_or_else(|| self.add_cell(cell));
         self.count_hits(access.site);
         let facts = &mut self.sites.facts[access.site.0 as usize];
         if !facts.is_past_caches {
-            facts.remember(thread, class, number);
+            facts.remember(context, class, number);
         }
         number
     }
 
     /// Adds a cell, and says to the simulator what it stands for.
-    fn add_cell(&mut self, cell: (ThreadId, SiteId, ClassId)) -> u32 {
+    fn add_cell(&mut self, cell: (Context, SiteId, ClassId)) -> u32 {
         let number = self.cells.add(cell);
-        let ((thread, site, class), Memory { classes, paths, named_pages, .. }) = (cell, &self.memory);
-        self.caches.introduce(NewCell { thread, site, class, classes, paths });
+        let ((context, site, class), Memory { classes, paths, named_pages, .. }) = (cell, &self.memory);
+        let (thread, path) = self.contexts.meaning(context);
+        self.caches.introduce(NewCell { thread, path, site, class, classes, paths });
         let home = classes.home(class).0;
         if let Some(pages) = named_pages.iter().rfind(|pages| pages.memory.has(home)) {
             self.caches.set_pages_of(Tag::new(number), pages.page_bytes);
@@ -482,7 +507,7 @@ impl<E: Engine> Profiler<E> {
 
 impl Memory {
     /// Returns the class of a function's frames.
-    fn class_of_frames(&mut self, function: FunctionId) -> ClassId {
+    pub(crate) fn class_of_frames(&mut self, function: FunctionId) -> ClassId {
         let number = function.0 as usize;
         if self.frames.len() <= number {
             self.frames.resize(number + 1, None);

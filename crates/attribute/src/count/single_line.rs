@@ -4,11 +4,12 @@
 
 use memlode_replay::Events;
 use memlode_simulate::{Asked, MemRef, Tag};
-use memlode_trace::event::{Access, Mark, ThreadId};
+use memlode_trace::event::{Access, Mark};
 use memlode_trace::sites::{Site, SiteId};
 use rustc_hash::FxHashMap;
 
 use crate::count::cells::{ANY, CellCounts, Found, FoundCells, key};
+use crate::count::contexts::Context;
 use crate::count::engine::{Engine, Lane};
 use crate::count::profiler::{KnownSites, Memory, Profiler, Stream};
 use crate::objects::NOBODY;
@@ -18,7 +19,7 @@ use crate::objects::stacks::ThreadStack;
 /// Facts about a site that the loop needs, in one place.
 #[derive(Clone, Copy)]
 pub(crate) struct SiteFacts {
-    /// Thread and class of the cell that the site used last.
+    /// Context and class of the cell that the site used last.
     pub key: u64,
     /// Hits of that cell, and accesses that wait, that are counted here alone so far.
     pub hits: u64,
@@ -35,7 +36,7 @@ impl SiteFacts {
     /// Returns the facts of a site that was not used yet.
     pub fn new(site: &Site) -> SiteFacts {
         let (is_write, is_past_caches) = (site.kind.is_write(), site.is_past_caches());
-        let key = key(ThreadId(u32::MAX), ANY);
+        let key = key(Context::NONE, ANY);
         SiteFacts { key, hits: 0, cell: 0, is_fixed: false, is_write, is_past_caches }
     }
 
@@ -58,19 +59,21 @@ impl SiteFacts {
         hits
     }
 
-    /// The site was used last by a cell of this thread and class. Hits of the one before are counted.
+    /// The site was used last by a cell of this context and class. Hits of the one before are counted.
     #[inline(always)]
-    pub fn remember(&mut self, thread: ThreadId, class: ClassId, cell: u32) {
+    pub fn remember(&mut self, context: Context, class: ClassId, cell: u32) {
         debug_assert_eq!(self.hits, 0);
-        self.key = key(thread, class);
+        self.key = key(context, class);
         self.cell = cell;
     }
 }
 
 /// Knowledge of cells.
 struct Finder<'p> {
-    thread: ThreadId,
-    index: &'p FxHashMap<(ThreadId, SiteId, ClassId), u32>,
+    context: Context,
+    /// Calls change the context.
+    has_paths: bool,
+    index: &'p FxHashMap<(Context, SiteId, ClassId), u32>,
     frames: &'p [Option<ClassId>],
     found: &'p mut FoundCells,
 }
@@ -92,13 +95,13 @@ impl Finder<'_> {
             },
             class => class,
         };
-        let key = key(self.thread, class);
+        let key = key(self.context, class);
         if facts.key == key {
             return Some((class, facts.cell));
         }
         let found = self.found.place(key, access.site);
         if found.key != key || found.site != access.site {
-            let cell = *self.index.get(&(self.thread, access.site, class))?;
+            let cell = *self.index.get(&(self.context, access.site, class))?;
             *found = Found { key, site: access.site, cell };
         }
         Some((class, found.cell))
@@ -152,10 +155,16 @@ impl<E: Engine> Profiler<E> {
     /// that is no call. Ends early when it is time to settle.
     fn most_events(&mut self, stream: &mut Stream, events: &mut Events<'_>) {
         let Profiler {
-            caches, sites: KnownSites { facts, .. }, cells, memory: Memory { frames, .. }, ..
+            caches,
+            sites: KnownSites { facts, .. },
+            cells,
+            contexts,
+            memory: Memory { frames, .. },
+            ..
         } = self;
         let CellCounts { hits, index, found, .. } = cells;
-        let finder = Finder { thread: stream.origin.thread, index, frames, found };
+        let (context, has_paths) = (stream.origin.context, contexts.has_paths);
+        let finder = Finder { context, has_paths, index, frames, found };
         let counts = (facts.as_mut_slice(), hits.as_mut_slice());
         if let Some(lane) = caches.lane(stream.origin.core) {
             single_line_loop(stream, events, finder, counts, lane);
@@ -182,14 +191,14 @@ fn single_line_loop(
         while let [access, rest @ ..] = left {
             let facts = &mut facts[access.site.0 as usize];
             let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
-            if facts.key != key(origin.thread, class) {
+            if facts.key != key(origin.context, class) {
                 if facts.is_past_caches {
                     break;
                 }
                 let Some((class, cell)) = finder.find(class, facts, stack, access) else { break };
-                if facts.key != key(origin.thread, class) {
+                if facts.key != key(origin.context, class) {
                     lane.count_hits(facts.is_write, facts.count_hits(hits));
-                    facts.remember(origin.thread, class, cell);
+                    facts.remember(origin.context, class, cell);
                 }
             }
             let asked = lane.access(MemRef {
@@ -215,6 +224,7 @@ fn single_line_loop(
             break;
         }
         match next {
+            _ if finder.has_paths => break,
             Some((_, Mark::Enter { function, frame, caller })) => stack.enter(*function, *frame, *caller),
             Some((_, Mark::Exit { function })) => stack.exit(*function),
             _ => break,

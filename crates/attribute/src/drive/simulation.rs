@@ -43,17 +43,23 @@ pub struct Simulation<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) threads: usize,
     map: Option<&'a dyn AddressMap>,
+    by_path: bool,
 }
 
 impl<'a> Simulation<'a> {
     /// The replay of a trace on a machine.
     pub fn of(source: &'a Source, machine: &'a Machine) -> Simulation<'a> {
-        Simulation { source, machine, threads: 1, map: None }
+        Simulation { source, machine, threads: 1, map: None, by_path: false }
     }
 
     /// Uses this many threads, at least one: the figures are the same for any number.
     pub fn threads(self, threads: usize) -> Simulation<'a> {
         Simulation { threads: threads.max(1), ..self }
+    }
+
+    /// Tells accesses on different call paths apart, if so: each path has cells of its own. Only [`Simulation::count`] does that.
+    pub fn by_path(self, by_path: bool) -> Simulation<'a> {
+        Simulation { by_path, ..self }
     }
 
     /// Puts the bytes of objects where a map says, if there is one. Only [`Simulation::count`] and [`Simulation::causes`] do that. The accesses
@@ -74,7 +80,7 @@ impl<'a> Simulation<'a> {
         self,
         mut watch: impl FnMut(usize) -> ControlFlow<()> + Send,
     ) -> Result<(Profile, Replayed), ImpossibleMachine> {
-        let Simulation { source, machine, threads, map } = self;
+        let Simulation { source, machine, threads, map, .. } = self;
         let (gaps, mut empty) = (source.may_have_gaps(), caches(machine, machine.cores)?);
         if !gaps && map.is_none() {
             empty = empty.with_stays(FOLLOWED_ONE_OF);
@@ -90,17 +96,23 @@ impl<'a> Simulation<'a> {
             return Ok(self.count_shards(&empty, &shards, watch));
         }
         if threads > 1 && !gaps {
-            let mut profiler = Profiler::new(&[], ThreadedOuterLevels::new(empty));
+            let mut profiler = self.profiler(ThreadedOuterLevels::new(empty));
             let replayed = self.observe_under_map(&mut profiler, threads - 1, watch);
             return Ok((profiler.finish(), replayed));
         }
         let certain = (gaps && map.is_none()).then(|| empty.clone());
-        let mut profiler = Profiler::new(&[], empty);
+        let mut profiler = self.profiler(empty);
         if gaps {
             profiler.watch_gaps(certain);
         }
         let replayed = self.observe_under_map(&mut profiler, threads - 1, &mut watch);
         Ok((profiler.finish(), replayed))
+    }
+
+    /// Returns what counts with these caches.
+    fn profiler<E: Engine>(self, caches: E) -> Profiler<E> {
+        let profiler = Profiler::new(&[], caches);
+        if self.by_path { profiler.by_path() } else { profiler }
     }
 
     /// Counts several shards of the caches' sets, each on a thread of its own.
@@ -110,7 +122,10 @@ impl<'a> Simulation<'a> {
         shards: &Shards,
         mut watch: impl FnMut(usize) -> ControlFlow<()> + Send,
     ) -> (Profile, Replayed) {
-        let new = |shard| Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
+        let new = |shard| {
+            let profiler = Profiler::of_shard(&[], empty.clone(), shard, shards.clone());
+            if self.by_path { profiler.by_path() } else { profiler }
+        };
         let mut profilers: Vec<Profiler> = (0..shards.count()).map(new).collect();
         let mut done = 0;
         let mut chunk_done = |piece: &Piece<'_>| watched(piece, &mut done, &mut watch);
@@ -142,7 +157,7 @@ impl<'a> Simulation<'a> {
         setup: &Setup,
         watch: impl FnMut(usize) -> ControlFlow<()> + Send,
     ) -> Result<(DetailedProfile, Replayed), ImpossibleMachine> {
-        let Simulation { source, machine, threads, map } = self;
+        let Simulation { source, machine, threads, map, .. } = self;
         let most = self.most_threads();
         let simulator = detailed(machine, setup, most)?;
         // Behind a gap, what was counted before is looked at.

@@ -65,6 +65,12 @@ impl Paths {
             .map(|p| (self.nodes[p.0 as usize].function, self.nodes[p.0 as usize].call))
     }
 
+    /// The path without its innermost function, that function and where it was called; `None` for the root.
+    pub fn last_step(&self, path: PathId) -> Option<(PathId, FunctionId, Option<LocationId>)> {
+        let Node { parent, function, call } = self.nodes[path.0 as usize];
+        (path != PathId::ROOT).then_some((parent, function, call))
+    }
+
     /// The node on `path` that already stands for `function`.
     fn earlier(&self, path: PathId, function: FunctionId) -> Option<PathId> {
         std::iter::successors(Some(path), |&p| Some(self.nodes[p.0 as usize].parent))

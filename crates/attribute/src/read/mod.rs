@@ -9,6 +9,7 @@ pub mod coverage;
 pub mod detail;
 pub mod libraries;
 pub mod place;
+pub mod stack;
 pub mod standard_errors;
 pub mod tables;
 pub mod timed;

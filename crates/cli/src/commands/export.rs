@@ -130,7 +130,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         tables(&args, format)?;
     } else {
         let trace = Arc::new(args.trace.open()?);
-        let found = Reported::of(&trace, &args.machine.machine, args.order.order())?;
+        let by_path = format != Format::Sarif;
+        let found = Reported::of(&trace, &args.machine.machine, args.order.order(), by_path)?;
         match format {
             Format::Sarif => {
                 let report = found.counted().report;

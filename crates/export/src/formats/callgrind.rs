@@ -59,7 +59,7 @@ fn joined(values: &[u64]) -> String {
     values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// All functions that were on a stack. A call that a stack has several times counts once: recursion adds nothing.
+/// All functions that were on a stack. A call that a stack has several times counts once, as of what was inlined into itself.
 fn entries(stacks: &Stacks) -> BTreeMap<usize, Entry> {
     let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
     let add = |sums: &mut Vec<u64>, values: &[u64]| {

@@ -4,7 +4,7 @@
 //! an analysis has several, each with what tells them apart in front, such as `load_file` and `store_file`.
 
 use memlode_analyses::Holds;
-use memlode_report::{AnalysisTable, Data, NamedHome, NamedValue, Position};
+use memlode_report::{AnalysisTable, Data, NamedHome, NamedStackLine, NamedValue, Position};
 
 use super::subjects;
 use crate::columns::{Columns, ExportedTable};
@@ -43,6 +43,7 @@ fn add(out: &mut Columns, id: &str, holds: Holds, values: &[&NamedValue]) {
             let lines: Vec<Option<&Position>> = values.iter().map(|value| position(value)).collect();
             subjects::positions(out, &prefix(id, "line"), &lines);
         }
+        Holds::Stack => stacks(out, id, values),
         Holds::Object => subjects::homes(out, &values.iter().map(|value| home(value)).collect::<Vec<_>>()),
     }
 }
@@ -53,6 +54,30 @@ fn prefix(id: &str, usual: &str) -> String {
         "" => String::new(),
         which => format!("{which}_"),
     }
+}
+
+/// Adds call paths as lists, one for each part of a line.
+fn stacks(out: &mut Columns, id: &str, values: &[&NamedValue]) {
+    let stacks: Vec<&[NamedStackLine]> = values
+        .iter()
+        .map(|value| match value {
+            NamedValue::Stack(lines) => &lines[..],
+            _ => &[],
+        })
+        .collect();
+    let mut texts = |part: &str, text: fn(&NamedStackLine) -> &str| {
+        let lists = stacks.iter().map(|lines| lines.iter().map(text).collect::<Vec<_>>());
+        out.texts(&format!("{id}_{part}"), lists);
+    };
+    texts("functions", |line| &line.position.function);
+    texts("linkage_names", |line| &line.position.linkage_name);
+    texts("files", |line| line.position.file.as_deref().unwrap_or(""));
+    let mut numbers = |part: &str, number: fn(&NamedStackLine) -> u64| {
+        let lists = stacks.iter().map(|lines| lines.iter().map(number).collect::<Vec<_>>());
+        out.u64s(&format!("{id}_{part}"), lists);
+    };
+    numbers("lines", |line| line.position.line.unwrap_or(0).into());
+    numbers("inlined", |line| line.inlined.into());
 }
 
 fn number(value: &NamedValue) -> Option<u64> {

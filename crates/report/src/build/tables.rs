@@ -45,6 +45,13 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
         Value::What(what) => model::Value::Data(naming.data(what)),
         Value::Place(place) => model::Value::Position(naming.position(place)),
         Value::Object(object) => model::Value::Home(naming.home(&object.home, object.path.iter().copied())),
+        Value::Stack(lines) => {
+            let line = |(line, is_inlined): &(_, _)| model::StackLine {
+                position: naming.line(line),
+                inlined: *is_inlined,
+            };
+            model::Value::Stack(lines.iter().map(line).collect())
+        }
         Value::File(directory, name) => model::Value::Text(naming.file((*directory, *name))),
         Value::Name(what) => model::Value::Text(data_name(&naming.data(what))),
         Value::Threads(threads) => {

@@ -42,7 +42,7 @@ pub use simulation::{
 };
 pub use source::{SourceLine, SourceText};
 pub use subject::{Access, Data, Everything, Function, Home, Object, Position, Thread, Type};
-pub use table::{Analysis, Column, Table, Value};
+pub use table::{Analysis, Column, StackLine, Table, Value};
 pub use timing::{StallCycles, TimeReport, TimedCore, TimedNumbers, TimedRow};
 pub use transfers::{SharedData, SharedLine, SharedLock, SharedObject, Transfers};
 

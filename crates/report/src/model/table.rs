@@ -46,6 +46,16 @@ pub struct Column {
     pub id: String,
 }
 
+/// A line of a call path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackLine {
+    /// The line.
+    #[serde(flatten)]
+    pub position: Position,
+    /// True if its function was inlined into that of the next line.
+    pub inlined: bool,
+}
+
 /// The value of a row in a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
@@ -73,6 +83,8 @@ pub enum Value {
     Position(Position),
     /// A class of objects.
     Home(Home),
+    /// A call path, the innermost line first.
+    Stack(Vec<StackLine>),
     /// A count by thread, the highest first.
     Threads(Vec<(u32, u64)>),
 }

@@ -415,6 +415,7 @@ fn value(value: &Value) -> serde_json::Value {
         Value::Data(data) => json!(data),
         Value::Position(position) => json!(position),
         Value::Home(home) => json!(home),
+        Value::Stack(lines) => json!(lines),
         Value::Threads(threads) => json!(threads),
     }
 }

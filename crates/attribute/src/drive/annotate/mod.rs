@@ -9,6 +9,7 @@
 //! per row, and whoever needs names looks each up once.
 
 mod no_caches;
+mod paths;
 mod recorder;
 #[cfg(test)]
 mod tests;
@@ -22,9 +23,10 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use memlode_replay::{Piece, Replayed};
 use memlode_simulate::{Cause, Translation};
-use memlode_trace::event::{ProcessId, ThreadId};
+use memlode_trace::event::{ProcessId, SyncKind, ThreadId};
 use memlode_trace::sites::{FunctionId, LocationId, SiteId, TypeId};
 
+pub use self::paths::PathStep;
 use crate::count::profiler::Profiler;
 use crate::drive::annotate::no_caches::NoCaches;
 use crate::drive::annotate::recorder::{Answers, Recorder};
@@ -54,11 +56,35 @@ pub struct Options {
     pub limit: u64,
     /// Blocks of memory that begin and end, too. A batch may then have these alone, and no rows.
     pub blocks: bool,
+    /// Facts about each access besides.
+    pub extras: Extras,
     /// Simulate no caches: the first level serves every access. Not with [`Options::causes`].
     pub without_caches: bool,
     /// Only accesses with these numbers ([`AnnotatedAccesses::sequence`]) and the blocks between them
     /// are handed over. The replay ends behind them.
     pub stretch: Range<u64>,
+}
+
+/// Facts about accesses that take time to find, and are told if somebody asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// The call path of each access ([`AnnotatedAccesses::path`]).
+    pub paths: bool,
+    /// The place of each access in its object ([`AnnotatedAccesses::place`]).
+    pub places: bool,
+    /// Operations that order threads ([`AnnotatedAccesses::syncs`]).
+    pub syncs: bool,
+}
+
+impl Extras {
+    /// Returns those of two.
+    pub fn and(self, other: Extras) -> Extras {
+        Extras {
+            paths: self.paths || other.paths,
+            places: self.places || other.places,
+            syncs: self.syncs || other.syncs,
+        }
+    }
 }
 
 impl Default for Options {
@@ -70,6 +96,7 @@ impl Default for Options {
             levels: u32::MAX,
             limit: u64::MAX,
             blocks: false,
+            extras: Extras::default(),
             without_caches: false,
             stretch: 0..u64::MAX,
         }
@@ -91,8 +118,16 @@ pub struct AnnotatedAccesses {
     pub cell: Vec<u32>,
     /// The level that answered, innermost 0; memory is the number of levels.
     pub level: Vec<u8>,
+    /// The call path that its thread is on, if that was asked for: 0 if nothing is known of it, or a number of
+    /// [`Cells::paths`].
+    pub path: Vec<u32>,
     /// Why it missed, if that was asked for.
     pub why: Vec<Why>,
+    /// Its offset in its object and the object's size in bytes, if that was asked for. Both are 0 of memory of which no object is
+    /// known, as of stacks.
+    pub place: Vec<(u64, u64)>,
+    /// Operations that ordered threads meanwhile, in order, if they were asked for; not a column.
+    pub syncs: Vec<SyncEvent>,
     /// Blocks of memory that began or ended meanwhile, in order, if they were asked for; not a column.
     pub blocks: Vec<BlockEvent>,
 }
@@ -108,6 +143,21 @@ pub struct BlockEvent {
     pub address: u64,
     /// Its beginning or its end.
     pub life: Life,
+}
+
+/// An operation that orders threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncEvent {
+    /// The row in front of which it stands.
+    pub row: u32,
+    /// Its thread.
+    pub thread: ThreadId,
+    /// Its kind.
+    pub kind: SyncKind,
+    /// The address of the object that orders threads, which each process has for itself.
+    pub address: u64,
+    /// The class of that object: index into [`Cells::objects`].
+    pub object: u32,
 }
 
 /// The beginning or the end of a block.
@@ -154,19 +204,34 @@ impl AnnotatedAccesses {
     }
 
     /// Empties it, with room for a batch.
-    fn make_room(&mut self, causes: bool) {
+    fn make_room(&mut self, causes: bool, extras: Extras) {
         fn empty<T>(column: &mut Vec<T>, room: usize) {
             column.clear();
             column.reserve_exact(room);
         }
-        let AnnotatedAccesses { sequence, stamp, address, bytes, cell, level, why, blocks } = self;
+        let AnnotatedAccesses {
+            sequence,
+            stamp,
+            address,
+            bytes,
+            cell,
+            level,
+            path,
+            place,
+            why,
+            blocks,
+            syncs,
+        } = self;
         blocks.clear();
+        syncs.clear();
         empty(sequence, ROWS);
         empty(stamp, ROWS);
         empty(address, ROWS);
         empty(bytes, ROWS);
         empty(cell, ROWS);
         empty(level, ROWS);
+        empty(path, if extras.paths { ROWS } else { 0 });
+        empty(place, if extras.places { ROWS } else { 0 });
         empty(why, if causes { ROWS } else { 0 });
     }
 }
@@ -201,6 +266,8 @@ pub struct Cells {
     pub cells: Vec<EventCell>,
     /// The objects, which [`EventCell::object`] numbers.
     pub objects: Vec<EventObject>,
+    /// The call paths, which [`AnnotatedAccesses::path`] numbers from 1: each after those that it goes on from.
+    pub paths: Vec<PathStep>,
 }
 
 /// A message from the simulating thread to the other.
@@ -268,6 +335,9 @@ fn start<S: Answers + Send + 'static>(
         let named = options.causes.as_ref().map_or(Vec::new(), |setup| setup.named.clone());
         let recorder = Recorder::new(simulator, &options, sender, spare);
         let mut profiler = Profiler::new(&[], recorder).with_named_pages(named);
+        if options.extras.paths {
+            profiler = profiler.by_path();
+        }
         if let Some(cores) = cores {
             profiler = profiler.with_cores(cores);
         }
@@ -328,6 +398,7 @@ impl Annotations {
     fn take(&mut self, sent: Sent) -> AnnotatedAccesses {
         self.cells.cells.extend(sent.news.cells);
         self.cells.objects.extend(sent.news.objects);
+        self.cells.paths.extend(sent.news.paths);
         sent.events
     }
 

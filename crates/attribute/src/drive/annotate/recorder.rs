@@ -9,9 +9,11 @@ use memlode_simulate::{
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::count::engine::{Engine, LoopMode, NewBlock, NewCell, NoLane};
+use crate::count::engine::{Engine, LoopMode, NewBlock, NewCell, NewSync, NoLane};
+use crate::drive::annotate::paths::TagMeanings;
 use crate::drive::annotate::{
-    AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Life, Options, ROWS, Sent, Why,
+    AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Extras, Life, Options, ROWS, Sent,
+    SyncEvent, Why,
 };
 use crate::objects::classes::{ClassId, Classes, Home};
 use crate::objects::paths::{PathId, Paths};
@@ -59,6 +61,13 @@ pub(super) struct Recorder<S> {
     news: Cells,
     /// Objects already described.
     objects: FxHashMap<ClassId, u32>,
+    /// The meanings of tags; of a cell each, and none here, unless paths are wanted.
+    meanings: TagMeanings,
+    extras: Extras,
+    /// The place of the next access in its object.
+    place: (u64, u64),
+    /// The thread at hand.
+    thread: ThreadId,
     /// A bit for each level that is wanted.
     wanted: u32,
     only: Option<ThreadId>,
@@ -85,7 +94,7 @@ impl<S: Answers> Recorder<S> {
         spares: Receiver<AnnotatedAccesses>,
     ) -> Recorder<S> {
         let mut events = AnnotatedAccesses::default();
-        events.make_room(S::KNOWS_WHY);
+        events.make_room(S::KNOWS_WHY, options.extras);
         Recorder {
             caches,
             sender,
@@ -93,6 +102,10 @@ impl<S: Answers> Recorder<S> {
             events,
             news: Cells::default(),
             objects: FxHashMap::default(),
+            meanings: TagMeanings::default(),
+            extras: options.extras,
+            place: (0, 0),
+            thread: ThreadId(0),
             wanted: options.levels,
             only: options.thread,
             is_on: false,
@@ -110,7 +123,7 @@ impl<S: Answers> Recorder<S> {
     pub fn begin(&mut self, thread: ThreadId, process: ProcessId, time: u64) {
         self.is_on = self.left > 0 && self.only.is_none_or(|only| only == thread);
         self.space = Space::of(process.0);
-        self.process = process;
+        (self.process, self.thread) = (process, thread);
         self.time = time;
     }
 
@@ -126,11 +139,11 @@ impl<S: Answers> Recorder<S> {
 
     /// Hands over what there is.
     pub fn send(&mut self) {
-        if self.events.rows() == 0 && self.events.blocks.is_empty() {
+        if self.events.rows() == 0 && self.events.blocks.is_empty() && self.events.syncs.is_empty() {
             return;
         }
         let mut fresh = self.spares.try_recv().unwrap_or_default();
-        fresh.make_room(S::KNOWS_WHY);
+        fresh.make_room(S::KNOWS_WHY, self.extras);
         let events = std::mem::replace(&mut self.events, fresh);
         let news = std::mem::take(&mut self.news);
         if self.sender.send(Sent { events, news }).is_err() {
@@ -150,7 +163,16 @@ impl<S: Answers> Recorder<S> {
             rows.stamp.push(self.time);
             rows.address.push(self.space.place(access.address));
             rows.bytes.push(access.bytes);
-            rows.cell.push(access.tag.number());
+            let mut cell = access.tag.number();
+            if self.extras.paths {
+                let path;
+                (cell, path) = self.meanings.of(cell);
+                rows.path.push(path);
+            }
+            if self.extras.places {
+                rows.place.push(self.place);
+            }
+            rows.cell.push(cell);
             rows.level.push(level);
             rows.why.extend(why);
             self.left -= 1;
@@ -237,7 +259,11 @@ impl<S: Answers> Engine for Recorder<S> {
 
     fn introduce(&mut self, cell: NewCell<'_>) {
         let object = self.object(cell.class, cell.classes, cell.paths);
-        self.news.cells.push(EventCell { thread: cell.thread, site: cell.site, object });
+        let known = EventCell { thread: cell.thread, site: cell.site, object };
+        match self.extras.paths {
+            true => self.meanings.introduce(known, cell.path, cell.paths, &mut self.news),
+            false => self.news.cells.push(known),
+        }
     }
 
     fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
@@ -254,6 +280,28 @@ impl<S: Answers> Engine for Recorder<S> {
     fn ended(&mut self, address: u64) {
         if self.wants_blocks() {
             self.block(address, Life::Ends);
+        }
+    }
+
+    #[inline(always)]
+    fn takes_places(&self) -> bool {
+        self.extras.places
+    }
+
+    fn at(&mut self, place: Option<(u64, u64)>) {
+        self.place = place.unwrap_or_default();
+    }
+
+    fn takes_syncs(&self) -> bool {
+        self.extras.syncs && self.is_on && self.stretch.contains(&self.sequence)
+    }
+
+    fn synced(&mut self, sync: NewSync<'_>) {
+        let object = self.object(sync.class, sync.classes, sync.paths);
+        let (row, thread, address) = (self.events.rows() as u32, self.thread, self.space.place(sync.address));
+        self.events.syncs.push(SyncEvent { row, thread, kind: sync.kind, address, object });
+        if self.events.syncs.len() >= ROWS {
+            self.send();
         }
     }
 

@@ -3,7 +3,7 @@
 use memlode_attribute::libraries::is_foreign_path;
 
 use super::label::{Detail, Label, MOST_DETAIL};
-use crate::model::{Access, Data, Function, Home, Object, Position, Type};
+use crate::model::{Access, Data, Function, Home, Object, Position, StackLine, Type};
 use crate::names::demangle_short;
 use crate::render::text::{brief, printable};
 
@@ -121,6 +121,18 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
     }
 }
 
+/// Returns the lines of a call path, the innermost first.
+pub fn stack_label(lines: &[StackLine], detail: Detail) -> Label {
+    let Some((first, callers)) = lines.split_first() else { return Label::default().fixed("(not known)") };
+    let few = detail.min(MOST_DETAIL - 1);
+    let callers: Vec<Caller> = callers.iter().map(|line| Caller::of(&line.position, few)).collect();
+    let label = match first.position.line {
+        Some(_) => place_label(&first.position, detail),
+        None => Label::default().name(&brief(&demangle_short(&first.position.linkage_name))),
+    };
+    with_callers(label, &first.position, &callers, detail)
+}
+
 /// One step of a call path.
 struct Caller {
     text: String,
@@ -130,6 +142,14 @@ struct Caller {
 impl Caller {
     fn at(position: &Position, detail: Detail) -> Caller {
         Caller { text: place_label(position, detail).whole(), is_foreign: is_foreign(position) }
+    }
+
+    /// A step whose line may be unknown; its file says nothing then.
+    fn of(position: &Position, detail: Detail) -> Caller {
+        match position.line {
+            Some(_) => Caller::at(position, detail),
+            None => Caller { text: brief(&demangle_short(&position.linkage_name)), is_foreign: false },
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::label::{Detail, Label, distinct};
-use super::names::{data_label, home_label, place_label};
+use super::names::{data_label, home_label, place_label, stack_label};
 use super::{Style, plain_table};
 use crate::model::{Table, Value};
 use crate::render::text::{bytes, count, percent, percent_of, printable};
@@ -71,7 +71,7 @@ pub fn table(table: &Table, style: Style) -> String {
 }
 
 fn is_name(value: &Value) -> bool {
-    matches!(value, Value::Data(_) | Value::Position(_) | Value::Home(_))
+    matches!(value, Value::Data(_) | Value::Position(_) | Value::Home(_) | Value::Stack(_))
 }
 
 fn is_words(value: &Value) -> bool {
@@ -80,6 +80,7 @@ fn is_words(value: &Value) -> bool {
         Value::Data(_)
             | Value::Position(_)
             | Value::Home(_)
+            | Value::Stack(_)
             | Value::Threads(_)
             | Value::Word(_)
             | Value::Text(_)
@@ -102,6 +103,7 @@ fn cell(value: &Value, detail: Detail) -> Label {
         Value::Data(data) => return data_label(data, detail),
         Value::Position(position) => return place_label(position, detail),
         Value::Home(at) => return home_label(at, detail),
+        Value::Stack(lines) => return stack_label(lines, detail),
         Value::Threads(threads) => {
             let total: u64 = threads.iter().map(|(_, n)| n).sum();
             let part = |(thread, n): &(u32, u64)| format!("{thread}: {}", percent(*n, total));
