@@ -34,7 +34,8 @@ suite_python() {
   setup/python.sh && target/python/bin/python tests/python/package.py &&
     target/python/bin/python -B tests/python/results.py &&
     PATH=$PWD/target/python/bin:$PATH python -B tests/python/sql.py &&
-    target/python/bin/python tests/python/exports.py && target/python/bin/python tests/python/tutorial.py &&
+    target/python/bin/python tests/python/exports.py &&
+    target/python/bin/python -B tests/python/json_schema.py && target/python/bin/python tests/python/tutorial.py &&
     target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::schema::Schema;
-use crate::{analyses, emit_c, emit_python, emit_rust, figures, law, remedies};
+use crate::{analyses, emit_c, emit_python, emit_rust, figures, json, law, remedies};
 
 /// Said at the top of every generated file.
 pub const NOTICE: &str = "Generated from format/trace.toml by `cargo xtask gen`. Do not edit.";
@@ -45,5 +45,6 @@ fn expand(root: &Path) -> Result<Vec<(String, String)>> {
     files.extend(remedies::expand(root)?);
     files.extend(figures::expand(root)?);
     files.push(law::expand(root)?);
+    files.extend(json::expand(root)?);
     Ok(files)
 }

@@ -12,6 +12,7 @@ mod emit_rust;
 mod exported;
 mod figures;
 mod generate;
+mod json;
 mod law;
 mod prose;
 mod remedies;

@@ -227,7 +227,7 @@ pub struct StandardErrors {
     pub accesses: f64,
     /// The error of the misses of each level.
     pub misses: ByLevel<f64>,
-    /// The error of the misses as parts of the accesses, 0 to 1; `None` where the row was met in one burst alone.
+    /// The error of the misses as parts of the accesses, 0 to 1; `None` where the row was found in one burst alone.
     pub miss_ratios: Option<ByLevel<f64>>,
     /// The error of the modelled cycles.
     pub stall_cycles: f64,
