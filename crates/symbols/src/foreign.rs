@@ -107,10 +107,11 @@ fn whole(name: &str) -> Option<&str> {
 }
 
 /// Returns whether a function of a program that a sanitizer watches is the sanitizer's, which has its own `operator new` and
-/// `operator delete` of all kinds, and what functions of libc's have in common.
+/// `operator delete` of all kinds, what functions of libc's have in common, and some of these themselves.
 fn is_sanitizers(name: &str) -> bool {
     ["_Znw", "_Zna", "_Zdl", "_Zda"].iter().any(|operator| name.starts_with(operator))
         || name.starts_with("_Z") && name.contains("InterceptorCommon")
+        || ["real_clock_gettime", "real_pthread_attr_getstack"].contains(&name)
 }
 
 /// Returns whether a name is reserved to the implementation of a language. C reserves what begins with an underscore;

@@ -24,7 +24,21 @@ STATISTIC(NumUnasked, "Calls from a dormant side to another");
 
 namespace memlode {
 
+/// Returns whether \p F runs when the image is loaded.
+static bool isConstructor(const Function &F) {
+  const GlobalVariable *List = F.getParent()->getGlobalVariable("llvm.global_ctors");
+  const auto *Entries =
+      List && List->hasInitializer() ? dyn_cast<ConstantArray>(List->getInitializer()) : nullptr;
+  return Entries && any_of(Entries->operands(), [&](const Use &Entry) {
+           return cast<Constant>(Entry)->getAggregateElement(1) == &F;
+         });
+}
+
 bool mayStandApart(const Function &F) {
+  // AddressSanitizer adds a call in front of each return of these, which is then behind a call that must be
+  // the last.
+  if (F.hasFnAttribute(Attribute::SanitizeAddress) && isConstructor(F))
+    return false;
   // Code that is added to entries and exits later would run twice.
   for (const char *Attribute : {"instrument-function-entry-inlined", "instrument-function-exit-inlined",
                                 "fentry-call", "patchable-function-entry", "function-instrument"})
