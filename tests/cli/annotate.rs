@@ -181,12 +181,16 @@ fn instructions_stand_beneath_their_lines() {
             .output();
         let disassembled = stdout(&disassembled.expect("llvm-objdump-22 runs"));
         let real: BTreeMap<u64, &str> = disassembled.lines().filter_map(instruction).collect();
-        for (line, accesses) in [(7, 50_000), (12, 200_000)] {
-            let all = lines[&line]["instructions"].as_array().expect("instructions");
+        for (line, of_line) in &lines {
+            let all = of_line["instructions"].as_array().expect("instructions");
             let exact: Vec<&Value> = all.iter().filter(|one| one["counted"] == "exact").collect();
-            let [one] = exact[..] else { panic!("native {native}, line {line}: {all:#?}") };
-            assert_eq!(one["numbers"]["accesses"], accesses);
-            assert!(all.iter().all(|one| one["counted"] != "line"), "{all:#?}");
+            let count = |numbers: &Value| numbers["accesses"].as_u64().expect("a number");
+            let sum: u64 = exact.iter().map(|one| count(&one["numbers"])).sum();
+            assert!(sum <= count(&of_line["numbers"]), "native {native}, line {line}: {all:#?}");
+            // One store; and in a plain build a sum in memory that one instruction reads and writes.
+            if *line == 7 || native && *line == 20 {
+                assert_eq!((exact.len(), sum), (1, count(&of_line["numbers"])), "{native} {line}: {all:#?}");
+            }
             for one in all {
                 let text = one["text"].as_str().expect("text");
                 let address = one["address"].as_u64().expect("an address");

@@ -252,7 +252,7 @@ def cured(open_page):
 
 
 def pricing(open_page):
-    path = page("pricing", "--with", "rows,time")
+    path = page("pricing", "--with", "rows,time,asm")
     readers = []
     for theme in ("light", "dark"):
         for width in WIDTHS:
@@ -272,10 +272,31 @@ def pricing(open_page):
     reader.open(path, "#source/price_block/51")
     if not reader.page.locator("tr.target").count():
         reader.faults.append("an address with a line does not show it")
+    assembly(reader)
+    reader.open(path, "#source/price_block/51")
     reader.page.keyboard.press("Tab")
     if reader.page.evaluate("document.activeElement.id") != "skip":
         reader.faults.append("the first thing that Tab reaches is not the way past the navigation")
     return readers
+
+
+def assembly(reader):
+    """Instructions appear when asked for, and that which reads the member has the accesses that annotate counts."""
+    hidden = reader.page.locator("tr.asm:visible").count()
+    reader.page.check("#asm")
+    rows = reader.page.locator("tr.asm:visible")
+    said = run(MEMLODE, "annotate", "pricing-trace", "before.c:51", "--machine", "generic", "--asm", "--json").stdout
+    line = next(line for line in json.loads(said)["parts"][0]["lines"] if line["line"] == 51)
+    exact = [one for one in line["instructions"] if one["counted"] == "exact"]
+    if hidden or not exact:
+        reader.faults.append(f"{hidden} instructions before they are asked for, {len(exact)} with numbers")
+    for one in exact:
+        text = rows.filter(has_text=f"{one['address']:x}").first.inner_text()
+        if count(one["numbers"]["accesses"]) not in text or one["text"] not in text:
+            reader.faults.append(f"the page says {text!r} of {one}")
+    reader.check("instructions")
+    reader.accessible("instructions")
+    reader.page.screenshot(path=WORK / "pricing-asm.png", full_page=True)
 
 
 def threads(open_page):

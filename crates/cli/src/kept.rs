@@ -112,9 +112,10 @@ impl KeepArgs {
     }
 }
 
-/// An answer that was kept, and is used for another one.
+/// An answer that was kept and is still right, to be used for another one.
 pub fn find(question: Question, trace: &Trace) -> Option<CommandAnswer> {
-    asked(question, &[trace]).as_ref().and_then(found).map(|kept| kept.answer)
+    let kept = asked(question, &[trace])?.find::<CommandAnswer>().ok().flatten()?;
+    kept.answer.is_sound().then_some(kept.answer)
 }
 
 fn found(asked: &Lookup<'_>) -> Option<Kept<CommandAnswer>> {

@@ -10,6 +10,7 @@ mod analyse;
 mod args;
 mod baseline;
 mod child;
+mod code;
 mod commands;
 mod control;
 mod destination;

@@ -13,19 +13,23 @@ use memlode_html::Page;
 use memlode_machine::Machine;
 use memlode_report::render::page::Commands;
 use memlode_report::{
-    Advice, CommandAnswer, CommandFindings, NamedAnalysis, NamedComparison, Sources, TimeReport, build,
+    Advice, CommandAnswer, CommandFindings, NamedAnalysis, NamedComparison, NamedListing, Report, SiteCounts,
+    Sources, TimeReport, WantedLines, build, listing,
 };
 use memlode_trace::Trace;
 use memlode_whatif::advise::advise;
 
 use crate::accesses::known;
-use crate::analyse::{Job, Wanted};
+use crate::analyse::{Found, Job, Wanted};
 use crate::kept::{KeepArgs, question};
 use crate::next::NextCommands;
-use crate::{baseline, term};
+use crate::{baseline, code, term};
 
 /// Intervals of the time line.
 const INTERVALS: u64 = 120;
+
+/// Functions with this part of the cycles have their instructions shown.
+const LISTED: f64 = 0.005;
 
 /// Types that layouts are tried of.
 const TYPES: usize = 3;
@@ -39,13 +43,15 @@ pub enum Extra {
     Time,
     /// Edits that are worth it: `memlode advise`
     Advise,
+    /// Instructions beneath source lines: `memlode annotate --asm`
+    Asm,
 }
 
 /// The parts of a page beside the report, from the command line.
 #[derive(Debug, Default, Parser)]
 pub struct ExtraArgs {
     /// Parts to make besides: rows is the time line, working sets, reuse and strides; time what accesses wait for; advise
-    /// which edits are worth it
+    /// which edits are worth it; asm the instructions of source lines
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "rows")]
     with: Vec<Extra>,
     /// Compare with another trace, recorded before
@@ -91,11 +97,13 @@ pub fn write(
     let timing = if extras.has(Extra::Time) { subject.timing()? } else { None };
     let advice = extras.has(Extra::Advise).then(|| subject.advice()).transpose()?;
     let comparison = extras.compare.as_deref().map(|before| subject.comparison(before)).transpose()?;
+    let code = extras.has(Extra::Asm).then(|| subject.code(&report, &mut sources)).transpose()?;
     let commands = Commands { of: &|command| next.of(command), quoted: &NextCommands::quoted };
     let page = Page {
         report: *report,
         advice: advice.as_deref(),
         records: &records,
+        code: code.as_ref(),
         rows: rows.as_ref(),
         timing,
         comparison,
@@ -120,6 +128,24 @@ impl Subject<'_> {
 
     fn job(&self, wanted: Wanted) -> Result<CommandAnswer> {
         Ok(Job { machine: self.machine.clone(), wanted, by_path: false }.run(self.trace.clone())?.answer())
+    }
+
+    /// The source lines of functions that cost something, with their instructions.
+    fn code(&self, report: &Report, sources: &mut Sources) -> Result<NamedListing> {
+        let wanted = WantedLines::Hot(LISTED);
+        let mut found = listing(report, None, sources, &wanted, 0);
+        let job = Job { machine: self.machine.clone(), wanted: Wanted::Report(None) };
+        let analysed = job.run(self.trace.clone())?;
+        if let Found::Report(profile, ..) = &analysed.found {
+            code::add(
+                &mut found,
+                &wanted,
+                &SiteCounts::of(self.trace, self.machine, profile),
+                self.trace,
+                None,
+            )?;
+        }
+        Ok(found)
     }
 
     /// Analyses of every access, in one replay.

@@ -38,27 +38,54 @@ function byLine(of) {
   return sums;
 }
 
+/** Whether instructions are shown, also of the next function. */
+let withInstructions = false;
+
+/** Rows of the instructions of a line; `shared` are the line's numbers. */
+function instructions(of, line, shared) {
+  return of.instructions.filter((one) => one.n === line).map((one) => {
+    const numbers = one.is_exact === null ? shared.map(() => "")
+      : one.is_exact ? [percent(one.wait_share), count(one.accesses), ...data.levels.map((_, at) => count(one.misses[at] ?? 0))]
+        : shared.map((text) => (text ? `~${text}` : ""));
+    return el("tr", { class: "asm" }, el("td", { class: "heat" }),
+      numbers.map((text, at) => el("td", { class: at > 1 ? "wide" : "" }, text)),
+      el("td", { class: "n" }, one.address),
+      el("td", { class: "text mono" }, one.text, one.in ? el("span", { class: "soft" }, `  in ${one.in}`) : ""));
+  });
+}
+
 function listing(of, target) {
   const sums = byLine(of);
   const most = Math.max(1e-9, ...[...sums.values()].map((sum) => sum.cycles));
   const box = el("section", { "aria-label": of.name }, el("h2", { class: "mono" }, of.name),
     el("p", { class: "soft" }, of.file ? `${of.file}: ` : "", `${percent(of.share)} of the modelled cycles`));
+  if (of.instructions.length) {
+    const box_of = el("input", { type: "checkbox", id: "asm" });
+    box_of.checked = withInstructions;
+    box_of.addEventListener("change", () => {
+      withInstructions = box_of.checked;
+      box.classList.toggle("with-asm", withInstructions);
+    });
+    box.classList.toggle("with-asm", withInstructions);
+    box.append(el("p", {}, el("label", {}, box_of, " instructions beneath their lines; ~ is the line's number, which several share")));
+  }
   of.pieces.forEach((piece, number) => {
     const head = el("thead", {}, el("tr", {}, ["", "wait", "accesses", ...data.levels, "", ""]
       .map((text) => (text ? el("th", { scope: "col", class: data.levels.includes(text) ? "wide" : undefined }, data.levels.includes(text) ? term("miss", text) : text) : el("td")))));
-    const rows = piece.map((line) => {
+    const rows = piece.flatMap((line) => {
       const sum = sums.get(line.n);
       const numbers = sum
         ? [percent(sum.wait), count(sum.accesses), ...sum.misses.map(count)]
         : Array(2 + data.levels.length).fill("");
       const margin = el("td", { class: "heat" });
       if (sum) margin.style.background = heat(sum.cycles / most);
-      return el("tr", { class: line.n === target ? "target" : undefined, id: `line-${line.n}` }, margin,
+      const row = el("tr", { class: line.n === target ? "target" : undefined, id: `line-${line.n}` }, margin,
         numbers.map((text, at) => el("td", {
           class: [at > 1 ? "wide" : "", text === "0" || text === "0%" ? "zero" : ""].join(" "),
         }, text)),
         el("td", { class: "n" }, String(line.n)),
         el("td", { class: "text mono" }, paint(line)));
+      return [row, ...instructions(of, line.n, numbers)];
     });
     box.append(el("div", { class: "listing", tabindex: "0", role: "region", "aria-label": `Text, piece ${number + 1}` },
       el("table", { class: "mono" }, head, el("tbody", {}, rows))));

@@ -17,7 +17,9 @@ mod tables;
 
 use memlode_report::render::json;
 use memlode_report::render::page::{Commands, words};
-use memlode_report::{Advice, NamedAnalysis, NamedComparison, NamedRecord, Report, Sources, TimeReport};
+use memlode_report::{
+    Advice, NamedAnalysis, NamedComparison, NamedListing, NamedRecord, Report, Sources, TimeReport,
+};
 
 /// The contents of a page.
 pub struct Page<'a> {
@@ -27,6 +29,8 @@ pub struct Page<'a> {
     pub advice: Option<&'a Advice>,
     /// Layouts of the program's records.
     pub records: &'a [NamedRecord],
+    /// The instructions beneath source lines.
+    pub code: Option<&'a NamedListing>,
     /// Analyses of every access: the time line, working sets, reuse and strides.
     pub rows: Option<&'a NamedAnalysis>,
     /// Times by a model of the core; rows that matter least are left out.
@@ -45,10 +49,10 @@ pub struct Unwritable(#[from] serde_json::Error);
 /// # Errors
 /// Fails if a number of the report has no form in JSON.
 pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) -> Result<String, Unwritable> {
-    let Page { mut report, advice, records, rows, mut timing, mut comparison } = page;
+    let Page { mut report, advice, records, code, rows, mut timing, mut comparison } = page;
     let words = words(&report, advice, comparison.as_ref(), commands);
     let left_out = cut::cut(&mut report);
-    let functions = listing::functions(&report, sources);
+    let functions = listing::functions(&report, code, sources);
     let structures = structures::structures(&report, records, advice);
     timing.iter_mut().for_each(tables::cut_timing);
     comparison.iter_mut().for_each(tables::cut_comparison);

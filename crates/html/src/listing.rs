@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use memlode_report::render::page::short;
 use memlode_report::text::printable;
-use memlode_report::{Numbers, Position, Report, SourceText, Sources};
+use memlode_report::{
+    Counted, ListedInstruction, ListedPart, NamedListing, Numbers, Position, Report, SourceText, Sources,
+};
 use serde::Serialize;
 
 use crate::colours::{Colours, Token};
@@ -20,6 +22,9 @@ const GAP: u32 = 30;
 
 /// Lines of all functions together.
 const MOST_LINES: usize = 8_000;
+
+/// Instructions of a function.
+const MOST_INSTRUCTIONS: usize = 4_000;
 
 /// Characters of a line that are shown.
 const MOST_CHARACTERS: usize = 400;
@@ -43,6 +48,26 @@ pub struct Function {
     pieces: Vec<Vec<Line>>,
     /// The reason why there is no text.
     no_text: Option<String>,
+    /// The instructions of its lines.
+    instructions: Vec<Instruction>,
+}
+
+/// An instruction of a line.
+#[derive(Debug, Serialize)]
+struct Instruction {
+    #[serde(rename = "n")]
+    line: u32,
+    address: String,
+    text: String,
+    /// The function in whose code it stands, where that is another one.
+    #[serde(rename = "in")]
+    inside: Option<String>,
+    /// Set if its accesses are known; else they are some of the line's.
+    is_exact: Option<bool>,
+    wait_share: f64,
+    accesses: u64,
+    /// Misses of each level.
+    misses: Vec<u64>,
 }
 
 /// A line of the text.
@@ -65,7 +90,7 @@ fn shown(position: &Position) -> &Position {
 }
 
 /// Finds the functions of the report's lines, the costliest first, and the text of those that cost something.
-pub fn functions(report: &Report, sources: &mut Sources) -> Vec<Function> {
+pub fn functions(report: &Report, code: Option<&NamedListing>, sources: &mut Sources) -> Vec<Function> {
     let mut found: BTreeMap<(&str, Option<&str>), Vec<usize>> = BTreeMap::new();
     for (at, row) in report.lines.iter().enumerate() {
         let position = shown(&row.subject.position);
@@ -86,6 +111,7 @@ pub fn functions(report: &Report, sources: &mut Sources) -> Vec<Function> {
                 rows,
                 pieces: Vec::new(),
                 no_text: None,
+                instructions: Vec::new(),
             }
         })
         .collect();
@@ -104,8 +130,34 @@ pub fn functions(report: &Report, sources: &mut Sources) -> Vec<Function> {
             continue;
         }
         text(function, report, sources, &mut colours, &mut room);
+        let parts = code.iter().flat_map(|code| &code.parts);
+        let is_of = |part: &&ListedPart| {
+            part.linkage_name.as_deref() == Some(&function.linkage_name)
+                && part.file.as_deref().map(printable).as_deref() == function.file.as_deref()
+        };
+        function.instructions = parts.into_iter().find(is_of).map(instructions).unwrap_or_default();
     }
     functions
+}
+
+/// The instructions of a function's lines, as many as a page has room for.
+fn instructions(part: &ListedPart) -> Vec<Instruction> {
+    let lines = part.lines.iter().filter_map(|line| Some((line.line?, line)));
+    let all = lines.flat_map(|(number, line)| line.instructions.iter().map(move |one| (number, one)));
+    let one = |(line, of): (u32, &ListedInstruction)| {
+        let numbers = of.numbers.clone().unwrap_or_default();
+        Instruction {
+            line,
+            address: format!("{:x}", of.address),
+            text: readable(&of.text),
+            inside: (part.function.as_deref() != Some(&of.function)).then(|| short(&of.function)),
+            is_exact: of.counted.map(|counted| counted == Counted::Exact),
+            wait_share: numbers.wait_share,
+            accesses: numbers.accesses,
+            misses: numbers.misses.0.iter().map(|(_, misses)| *misses).collect(),
+        }
+    };
+    all.take(MOST_INSTRUCTIONS).map(one).collect()
 }
 
 fn text(

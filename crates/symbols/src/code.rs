@@ -130,6 +130,9 @@ fn function(
     options.set_branch_leading_zeros(false);
     options.set_space_after_operand_separator(true);
     options.set_rip_relative_addresses(true);
+    options.set_signed_immediate_operands(true);
+    options.set_uppercase_hex(false);
+    options.set_show_branch_size(false);
     let mut operands = Operands::default();
     let mut lines = Vec::new();
     for instruction in &code {

@@ -15,8 +15,6 @@ use memlode_report::{
     CommandAnswer, CommandFindings, NamedSimulation as Simulation, Report, SiteCounts, Sources, WantedLines,
     listing,
 };
-use memlode_symbols::ProgramFile;
-use memlode_symbols::code::{FunctionCode, code_of};
 use memlode_trace::Trace;
 
 use super::OK;
@@ -27,7 +25,7 @@ use crate::args::traces::TraceArgs;
 use crate::kept::{self, KeepArgs, question};
 use crate::next::NextCommands;
 use crate::show::Out;
-use crate::term;
+use crate::{code, term};
 
 /// Functions with this part of the cycles are listed if nothing is asked for.
 const HOT: f64 = 0.01;
@@ -115,8 +113,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         bail!("{}", nothing(&report, &wanted));
     }
     if let Some(counts) = counts {
-        let names = counts.functions(&found, &wanted);
-        counts.add_to(&mut found, &wanted, &code(&trace, args.native.as_deref(), &names)?);
+        code::add(&mut found, &wanted, &counts, &trace, args.native.as_deref())?;
     }
     if args.json {
         Out::Stdout.write(&json::listing(&found)?, true)?;
@@ -131,42 +128,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         term::line(&format!("`{}` finds out why lines missed, and the next listing says it", next.of("sim")));
     }
     Ok(ExitCode::from(OK))
-}
-
-/// The code of functions: of the program that is named, or of those that were recorded.
-fn code(trace: &Trace, native: Option<&Path>, names: &BTreeSet<String>) -> Result<Vec<FunctionCode>> {
-    let mut found = Vec::new();
-    let mut missing = Vec::new();
-    if let Some(native) = native {
-        let program = ProgramFile::read(native)?;
-        if program.debug().is_none() {
-            bail!(
-                "{} has no debug information, so its instructions have no lines: compile it with -g",
-                native.display()
-            );
-        }
-        found = code_of(&program, names)?;
-    } else {
-        for image in trace.modules() {
-            let program = match ProgramFile::read(Path::new(&image.path)) {
-                Ok(program) => program,
-                Err(why) => {
-                    missing.push(why.to_string());
-                    continue;
-                }
-            };
-            match program.build_id() {
-                Some(id) if id == image.build_id => found.extend(code_of(&program, names)?),
-                _ => missing.push(format!("{} is not the program that was recorded", image.path)),
-            }
-        }
-    }
-    match (found.is_empty(), missing.first()) {
-        (true, Some(why)) => bail!("{why}: name a build of the same sources by --native"),
-        (true, None) => term::note("the program has no code of these lines in functions of its own"),
-        (false, _) => missing.iter().for_each(|why| term::note(&format!("instructions are left out: {why}"))),
-    }
-    Ok(found)
 }
 
 /// The trace and the file that are meant by one word or two.

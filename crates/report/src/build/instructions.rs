@@ -175,12 +175,16 @@ impl<'c> Known<'c> {
                 let kinds = kinds.into_iter().filter(|(is_it, _)| *is_it);
                 known.lines.extend(kinds.map(|(_, is_write)| (function.clone(), *line, is_write)));
             }
-            known.sites.entry((chain, site.kind, site.bytes)).or_default().push(SiteId(at as u32));
+            for chain in with_and_without_column(chain) {
+                known.sites.entry((chain, site.kind, site.bytes)).or_default().push(SiteId(at as u32));
+            }
         }
         for line in code.iter().flat_map(|of| &of.lines) {
             let chain = chain(line);
-            for kind in line.memory.iter().flat_map(kinds) {
-                *known.uses.entry((chain.clone(), kind.0, kind.1)).or_default() += 1;
+            for (kind, bytes) in line.memory.iter().flat_map(kinds) {
+                for chain in with_and_without_column(chain.clone()) {
+                    *known.uses.entry((chain, kind, bytes)).or_default() += 1;
+                }
             }
         }
         known
@@ -198,7 +202,11 @@ impl<'c> Known<'c> {
             return (None, None);
         }
         let exact = match &line.memory[..] {
-            [one] if of.version != Version::Recording => self.exactly(&chain(line), one),
+            // What adds a loaded value has the column of the addition: then the line must do.
+            [one] if of.version != Version::Recording => {
+                let chain = chain(line);
+                self.exactly(&chain, one).or_else(|| self.exactly(&without_column(&chain), one))
+            }
             _ => None,
         };
         match exact {
@@ -235,6 +243,22 @@ fn chain(line: &CodeLine) -> Chain {
         (frame.function.clone().unwrap_or_default(), line, column)
     };
     line.frames.iter().map(one).collect()
+}
+
+/// A chain without the column of the innermost place; columns count from 1.
+fn without_column(chain: &Chain) -> Chain {
+    let mut chain = chain.clone();
+    if let Some(innermost) = chain.first_mut() {
+        innermost.2 = 0;
+    }
+    chain
+}
+
+/// Both, where they differ.
+fn with_and_without_column(chain: Chain) -> impl Iterator<Item = Chain> {
+    let without = without_column(&chain);
+    let differs = without != chain;
+    std::iter::once(chain).chain(differs.then_some(without))
 }
 
 /// The kinds of sites that a use of memory can be, with its bytes.
