@@ -43,6 +43,9 @@ install: $(if $(and $(SUDO_USER),$(wildcard $(MEMLODE))),,build) ## Copy it to P
 python: setup-checks ## Build the Python package into a virtual environment, target/python
 	@setup/python.sh
 
+dist: build python ## Pack it for other machines into dist/: a tarball, and a wheel with the command inside
+	@setup/dist.sh
+
 ##@ Check
 
 test: build-checks ## Every test: Rust, C, LLVM plug-ins, Python, gallery, programs of others (SUITES="rust c …" for some)
@@ -156,4 +159,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
+.PHONY: help demo setup setup-checks build build-checks install python dist test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli

@@ -39,6 +39,9 @@ suite_python() {
     target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
 }
 
+# The tarball and the wheel. In the virtual environment is what makes a wheel.
+suite_ship() { setup/python.sh && setup/dist.sh && python3 -B tests/ship.py; }
+
 # Codes of events against libpfm4's.
 suite_events() { python3 tests/events.py; }
 # In the same virtual environment, whose Python drives the browser.
@@ -72,7 +75,7 @@ suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/qu
 
 # Suites one after the other, and both lanes beside each other: most suites wait for one core. Those that build the same
 # programs are in one lane.
-lanes=("rust c events lit22 lit19 newcomer python html safety" "gallery corpus sharing languages layouts fuzz real oracle bench")
+lanes=("rust c events lit22 lit19 newcomer python ship html safety" "gallery corpus sharing languages layouts fuzz real oracle bench")
 
 # One suite. Says how it went, also in the file of results.
 run_suite() {

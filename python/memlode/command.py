@@ -36,6 +36,8 @@ def main(words: list[str]) -> int:
             f"{why.name}, which `memlode {options.command}` takes here, is not installed: "
             f"{sys.executable} -m pip install {why.name}"
         )
+    except UnicodeEncodeError:
+        return failed("the query, or the name of a file in it, is not UTF-8")
     except BrokenPipeError:
         # The reader has seen enough; nothing more goes there at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

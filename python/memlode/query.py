@@ -64,7 +64,8 @@ class Session:
         return [ACCESSES, *self.there]
 
     def statements(self, text: str) -> list:
-        """The statements of a text, in order."""
+        """The statements of a text, in order; UnicodeEncodeError if it is none."""
+        text.encode()
         return self.connection.extract_statements(text)
 
     def sql(self, statement):

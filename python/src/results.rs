@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use memlode_analyses::{BadArgument, BadPart, Reads, all, parts};
@@ -37,7 +37,7 @@ struct Reported {
 /// Results of a trace so far, by machine.
 #[derive(Default)]
 pub struct Results {
-    reports: Mutex<Vec<(MachineIdentity, Arc<Reported>)>>,
+    reports: Mutex<Vec<(MachineIdentity, Reported)>>,
     tables: Mutex<Vec<(MachineIdentity, Arc<ExportedTable>)>>,
 }
 
@@ -102,9 +102,8 @@ impl Results {
     ) -> Result<ExportedTable, String> {
         let identity = MachineIdentity::of(&machine.name, &machine);
         let mut reports = locked(&self.reports);
-        if let Some(made) =
-            reports.iter().find_map(|(of, known)| made_of(trace, known, table, of == &identity))
-        {
+        let known = reports.iter().find(|(of, _)| *of == identity);
+        if let Some(made) = known.and_then(|(_, reported)| reported.table(trace, table)) {
             return Ok(made);
         }
         let kept = if table == ReportTable::Sites { None } else { kept(trace, &identity, asides) };
@@ -112,26 +111,14 @@ impl Results {
             Some(report) => Reported { machine, report, counted: None },
             None => Reported::compute(trace, machine, &identity, stop)?,
         };
-        let made = made_of(trace, &reported, table, true);
+        let made = reported.table(trace, table);
         reports.retain(|(of, _)| *of != identity);
-        reports.push((identity, Arc::new(reported)));
+        reports.push((identity, reported));
         made.ok_or_else(|| format!("the table {} was not made", table.name()))
     }
 }
 
-/// The table, if the report is about the machine that is meant and tells what the table needs.
-fn made_of(trace: &Trace, reported: &Reported, table: ReportTable, is_meant: bool) -> Option<ExportedTable> {
-    let Reported { machine, report, counted } = reported;
-    if !is_meant {
-        return None;
-    }
-    match counted {
-        Some((profile, costs)) => Some(table.of(&Counted { trace, machine, profile, costs, report })),
-        None => table.of_report(trace, report),
-    }
-}
-
-fn locked<T>(place: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -155,6 +142,15 @@ fn kept(trace: &Trace, machine: &MachineIdentity, asides: &mut Asides) -> Option
 }
 
 impl Reported {
+    /// Makes a table; `None` of what only counts tell, if there are none.
+    fn table(&self, trace: &Trace, table: ReportTable) -> Option<ExportedTable> {
+        let Reported { machine, report, counted } = self;
+        match counted {
+            Some((profile, costs)) => Some(table.of(&Counted { trace, machine, profile, costs, report })),
+            None => table.of_report(trace, report),
+        }
+    }
+
     /// Replays a trace for a report, and keeps this beside it, as `memlode report` does.
     fn compute(
         trace: &Arc<Trace>,

@@ -288,6 +288,7 @@ class Sql(unittest.TestCase):
             (["sql", self.path, "SELECT 1", "-m", "pentium"], "no machine named `pentium`"),
             (["sql", "/nowhere", "SELECT 1"], "/nowhere is not a memlode trace"),
             (["sql", "--from", "/nowhere", "SELECT * FROM accesses"], "is not what `memlode export` writes"),
+            (["sql", self.path, b"SELECT \xff AS x"], "is not UTF-8"),
             (["sql", "SELECT 1"], "there is no trace in this directory"),
             (["export", self.path, "--to", self.rows_file], "is a folder already"),
             (["export", self.path, "--to", "/nowhere/x.parquet"], "/nowhere/x.parquet cannot be written"),
