@@ -83,3 +83,20 @@ fn what_is_used_is_looked_at() {
     assert!(text.contains("can be compiled on this machine, and traces reported"), "{text}");
     assert!(text.contains("→ set TMPDIR or XDG_RUNTIME_DIR"), "{text}");
 }
+
+/// Each way to sample is tried, and a missing one has its reason and what comes next.
+#[test]
+fn ways_to_sample_are_tried() {
+    let output = memlode().args(["doctor", "--json"]).output().expect("runs");
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let items = report["items"].as_array().expect("items");
+    let item = |name: &str| items.iter().find(|item| item["name"] == name).expect("an item");
+    assert_eq!(item("timer samples")["ok"], true, "{}", item("timer samples"));
+    for name in ["counters", "address samples"] {
+        let item = item(name);
+        match item["ok"] == true {
+            true => assert!(item["found"].as_str().expect("text").contains("memlode import"), "{item}"),
+            false => assert!(item["remedy"].as_str().expect("text").contains("memlode sample"), "{item}"),
+        }
+    }
+}

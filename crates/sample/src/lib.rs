@@ -8,6 +8,7 @@ pub mod attributes;
 pub mod data_source;
 pub mod perf_data;
 pub mod records;
+pub mod tiers;
 
 mod attach;
 mod error;

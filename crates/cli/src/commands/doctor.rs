@@ -1,6 +1,5 @@
 //! `memlode doctor`: what this machine can do, what is missing, and how to get it.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -8,6 +7,8 @@ use anyhow::Result;
 use clap::Parser;
 use memlode_collect::private::PrivateDirectory;
 use memlode_machine::Machine;
+use memlode_report::render::terminal::{tier_refusal, tier_use};
+use memlode_sample::tiers::{LinuxSampling, Tier, TierKind, tiers};
 use serde::Serialize;
 
 use super::{OK, PROBLEMS, print, print_json};
@@ -300,38 +301,37 @@ fn sampling() -> Vec<Item> {
     let paranoid: Result<i32, String> = read("/proc/sys/kernel/perf_event_paranoid")
         .and_then(|level| level.parse().ok())
         .ok_or("this kernel has no perf events".into());
-    let units = fs::read_dir("/sys/bus/event_source/devices")
-        .map(|entries| {
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-        })
-        .unwrap_or_default();
-    let units: Vec<String> = units;
-    let unit =
-        |names: &[&str]| units.iter().find(|unit| names.iter().any(|name| unit.starts_with(name))).cloned();
-    let precise = unit(&["ibs_op", "arm_spe"]).or_else(|| {
-        let loads = "/sys/bus/event_source/devices/cpu/events/mem-loads";
-        fs::exists(loads).unwrap_or(false).then(|| "cpu/mem-loads (PEBS)".into())
-    });
-    let guest = "nothing here: run on bare metal, or on a guest that is given the unit";
-    vec![
-        optional(
-            "page-fault samples",
-            match paranoid.clone() {
-                Ok(level) if level <= 2 || rustix::process::geteuid().is_root() => {
-                    Ok(format!("perf_event_paranoid {level}"))
-                }
-                Ok(level) => Err(format!("perf_event_paranoid is {level}")),
-                Err(missing) => Err(missing),
-            },
-            "sysctl kernel.perf_event_paranoid=2",
-        ),
-        optional(
-            "cycle counter unit",
-            unit(&["cpu", "armv"]).ok_or("no performance-monitoring unit".into()),
-            guest,
-        ),
-        optional("address samples", precise.ok_or("neither PEBS, IBS nor SPE".into()), guest),
-    ]
+    let faults = optional(
+        "page-fault samples",
+        match paranoid {
+            Ok(level) if level <= 2 || rustix::process::geteuid().is_root() => {
+                Ok(format!("perf_event_paranoid {level}"))
+            }
+            Ok(level) => Err(format!("perf_event_paranoid is {level}")),
+            Err(missing) => Err(missing),
+        },
+        "sysctl kernel.perf_event_paranoid=2",
+    );
+    let tiers = tiers(&LinuxSampling);
+    std::iter::once(faults).chain(tiers.iter().map(tier)).collect()
+}
+
+/// One way to sample: what it is opened as and used by, or why it is missing and what comes next.
+fn tier(tier: &Tier) -> Item {
+    let name = match tier.kind {
+        TierKind::Clock => "timer samples",
+        TierKind::Counters => "counters",
+        TierKind::Precise => "address samples",
+    };
+    let next = tier_use(tier.kind, tier.found.is_ok());
+    let found = match &tier.found {
+        Ok(events) => {
+            let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+            Ok(format!("{}: {next}", names.join(", ")))
+        }
+        Err(why) => Err(tier_refusal(why)),
+    };
+    optional(name, found, next)
 }
 
 fn processor() -> Vec<Item> {

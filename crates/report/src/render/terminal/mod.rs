@@ -37,7 +37,7 @@ pub use findings::finding_sentences;
 pub use listing::{LineEvent, listing};
 pub use names::{home, name, object, place};
 pub use record::draw as draw_record;
-pub use refusal::refusal;
+pub use refusal::{refusal, tier_refusal, tier_use};
 pub use sampled::sampled;
 pub use stat::{stat, stat_comparison};
 pub use style::Style;

@@ -1,6 +1,7 @@
 //! Why something was not counted, as a sentence that says what to do.
 
 use memlode_counters::refusal::CountRefusal;
+use memlode_sample::tiers::{TierKind, TierRefusal};
 
 use crate::render::text::printable;
 
@@ -43,9 +44,54 @@ pub fn refusal(why: &CountRefusal) -> String {
     }
 }
 
+/// Returns why a way to sample is missing.
+pub fn tier_refusal(why: &TierRefusal) -> String {
+    match why {
+        TierRefusal::NoMemoryEvents => {
+            "the kernel has no events of this processor that name data: neither mem-loads (PEBS) nor \
+                                        ibs_op (IBS) is in /sys/bus/event_source/devices"
+                .into()
+        }
+        TierRefusal::Refused(CountRefusal::DoNotFit) => {
+            "the kernel does not take the event: another one of its kind is open, or the counters are taken"
+                .into()
+        }
+        TierRefusal::Refused(why) => refusal(why),
+    }
+}
+
+/// Returns how a way to sample is used that is there, or what comes next to one that is missing.
+pub fn tier_use(kind: TierKind, is_there: bool) -> &'static str {
+    match (kind, is_there) {
+        (TierKind::Clock, true) => "memlode sample",
+        (TierKind::Clock, false) => {
+            "build with memlode, and record: `memlode run`; or `memlode import` a recording of another machine"
+        }
+        (TierKind::Counters, true) => "memlode stat, and `perf record` with `memlode import`",
+        (TierKind::Counters, false) => {
+            "`memlode sample` takes samples of time instead; `memlode stat` simulates what it cannot count"
+        }
+        (TierKind::Precise, true) => "`perf mem record`, then `memlode import`",
+        (TierKind::Precise, false) => {
+            "`memlode sample` names members by samples of time, and `memlode sim` which caches they miss; or record with \
+             `perf mem record` on another machine, and `memlode import`"
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_with_what_comes_next() {
+        assert!(tier_refusal(&TierRefusal::NoMemoryEvents).contains("mem-loads"));
+        assert!(tier_refusal(&TierRefusal::Refused(CountRefusal::NoUnit)).contains("bare metal"));
+        for kind in [TierKind::Clock, TierKind::Counters, TierKind::Precise] {
+            assert_ne!(tier_use(kind, true), tier_use(kind, false));
+            assert!(tier_use(kind, false).contains("memlode"));
+        }
+    }
 
     #[test]
     fn each_reason_says_what_to_do() {

@@ -1,0 +1,299 @@
+//! The ways to sample that a machine has: a clock everywhere, counters, and samples that say which data an access was for
+//! and where that came from.
+//!
+//! The events of the third kind are encoded by what the kernel says of its units (`/sys/bus/event_source/devices`): what
+//! is not there the processor does not have, or a hypervisor hides it.
+
+use std::io;
+
+use memlode_counters::refusal::{Circumstances, CountRefusal};
+
+use crate::attributes::{EventAttributes, flag, kind};
+use crate::records::{RecordLayout, field};
+
+/// Cycles that a load takes at least to be sampled, unless the user says otherwise: fewer are hits of the first cache.
+pub const LEAST_LATENCY: u64 = 30;
+/// Samples of memory events a second, as `perf mem` takes.
+const RATE: u64 = 4000;
+/// Events between samples of AMD's unit: a multiple of 16.
+const IBS_PERIOD: u64 = 0x4_0000;
+
+/// The kernel, as far as sampling goes. Tests have kernels of their own, whose units and refusals are known.
+pub trait SamplingKernel {
+    /// Returns the text of a file below `/sys/bus/event_source/devices`.
+    fn unit_file(&self, path: &str) -> Option<String>;
+
+    /// Opens events that count at the same time, and closes them.
+    ///
+    /// # Errors
+    /// The first error of `perf_event_open`.
+    fn open(&self, events: &[EventAttributes]) -> io::Result<()>;
+
+    /// Returns `/proc/sys/kernel/perf_event_paranoid`, if it can be read.
+    fn paranoid(&self) -> Option<i32>;
+}
+
+/// A way to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TierKind {
+    /// The kernel's clock.
+    Clock,
+    /// A counter of cycles.
+    Counters,
+    /// Loads and stores, each with its data's address and where that came from.
+    Precise,
+}
+
+/// Why a way is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TierRefusal {
+    /// The processor's unit has no events that name data.
+    NoMemoryEvents,
+    /// The kernel refused.
+    Refused(CountRefusal),
+}
+
+/// A way to sample, and whether this machine has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tier {
+    /// The way.
+    pub kind: TierKind,
+    /// The events that were opened, or why they were not.
+    pub found: Result<Vec<SampledEvent>, TierRefusal>,
+}
+
+/// An event as it is opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledEvent {
+    /// Its name, as `perf` would be given it.
+    pub name: String,
+    /// The facts that the kernel is told.
+    pub attributes: EventAttributes,
+}
+
+/// Returns all ways, of which each is tried.
+pub fn tiers(kernel: &dyn SamplingKernel) -> [Tier; 3] {
+    let clock = software("cpu-clock", 0);
+    let cycles = SampledEvent {
+        name: "cycles".into(),
+        attributes: EventAttributes { kind: kind::HARDWARE, ..clock.attributes.clone() },
+    };
+    let counters = tried(kernel, vec![vec![cycles]]);
+    let precise = match (memory_events(kernel, LEAST_LATENCY), &counters) {
+        // Without a unit there is no event of one.
+        (events, Err(TierRefusal::Refused(CountRefusal::NoUnit))) if events.is_empty() => counters.clone(),
+        (events, _) if events.is_empty() => Err(TierRefusal::NoMemoryEvents),
+        (events, _) => tried(kernel, events),
+    };
+    [
+        Tier { kind: TierKind::Clock, found: tried(kernel, vec![vec![clock]]) },
+        Tier { kind: TierKind::Counters, found: counters },
+        Tier { kind: TierKind::Precise, found: precise },
+    ]
+}
+
+/// Opens groups of events, one after the other.
+fn tried(
+    kernel: &dyn SamplingKernel,
+    groups: Vec<Vec<SampledEvent>>,
+) -> Result<Vec<SampledEvent>, TierRefusal> {
+    for group in &groups {
+        let attributes: Vec<EventAttributes> = group.iter().map(|event| event.attributes.clone()).collect();
+        kernel
+            .open(&attributes)
+            .map_err(|why| TierRefusal::Refused(refusal(kernel, &why, &attributes[0])))?;
+    }
+    Ok(groups.into_iter().flatten().collect())
+}
+
+fn refusal(kernel: &dyn SamplingKernel, why: &io::Error, event: &EventAttributes) -> CountRefusal {
+    let units = ["cpu", "cpu_core", "armv8_pmuv3_0"];
+    CountRefusal::of(
+        why,
+        Circumstances {
+            paranoid: kernel.paranoid(),
+            has_unit: units.iter().any(|unit| kernel.unit_file(&format!("{unit}/type")).is_some()),
+            is_software: event.kind == kind::SOFTWARE,
+            with_kernel: event.flags & flag::EXCLUDE_KERNEL == 0,
+            pid: None,
+        },
+    )
+}
+
+/// An event of the kernel's own.
+fn software(name: &str, config: u64) -> SampledEvent {
+    let layout = RecordLayout {
+        sample_type: field::IP | field::TID | field::TIME,
+        sample_id_all: true,
+        ..RecordLayout::default()
+    };
+    let flags = flag::SAMPLE_ID_ALL | flag::EXCLUDE_KERNEL;
+    let attributes = EventAttributes {
+        kind: kind::SOFTWARE,
+        config,
+        period: 1_000_003,
+        flags,
+        layout,
+        ..EventAttributes::default()
+    };
+    SampledEvent { name: name.into(), attributes }
+}
+
+/// The events of this machine's loads and stores, in groups that are opened together; empty if it has none.
+pub fn memory_events(kernel: &dyn SamplingKernel, least_latency: u64) -> Vec<Vec<SampledEvent>> {
+    // Cores of one kind, or the fast ones of two.
+    for unit in ["cpu", "cpu_core"] {
+        let event = |name: &str, parameters: &[(&str, u64)]| intel(kernel, unit, name, parameters);
+        let Some(loads) = event("mem-loads", &[("ldlat", least_latency)]) else { continue };
+        // Since Sapphire Rapids loads are sampled only beside this event, whose own samples mean nothing.
+        let loads = event("mem-loads-aux", &[]).into_iter().chain([loads]).collect();
+        return std::iter::once(loads).chain(event("mem-stores", &[]).map(|stores| vec![stores])).collect();
+    }
+    amd(kernel).map(|event| vec![vec![event]]).unwrap_or_default()
+}
+
+/// The fields of samples of memory events.
+fn memory_layout() -> RecordLayout {
+    let sample_type = field::IP
+        | field::TID
+        | field::TIME
+        | field::ADDR
+        | field::ID
+        | field::PERIOD
+        | field::WEIGHT
+        | field::DATA_SRC;
+    RecordLayout { sample_type, sample_id_all: true, read_format: 4, ..RecordLayout::default() }
+}
+
+fn intel(
+    kernel: &dyn SamplingKernel,
+    unit: &str,
+    name: &str,
+    parameters: &[(&str, u64)],
+) -> Option<SampledEvent> {
+    let text = kernel.unit_file(&format!("{unit}/events/{name}"))?;
+    let mut attributes = encoded(kernel, unit, &text, parameters)?;
+    attributes.period = RATE;
+    attributes.flags = flag::RATE
+        | flag::SAMPLE_ID_ALL
+        | flag::EXCLUDE_KERNEL
+        | precision(kernel, unit) << flag::PRECISE_SHIFT;
+    attributes.layout = memory_layout();
+    let options: String = parameters.iter().map(|(name, value)| format!(",{name}={value}")).collect();
+    Some(SampledEvent { name: format!("{unit}/{name}{options}/P"), attributes })
+}
+
+/// The best that the unit has; 2 where it does not say, as all have it that name data.
+fn precision(kernel: &dyn SamplingKernel, unit: &str) -> u64 {
+    let most = kernel.unit_file(&format!("{unit}/caps/max_precise"));
+    most.and_then(|most| most.trim().parse().ok()).unwrap_or(2).min(3)
+}
+
+/// AMD's unit chooses operations of any kind, of user and kernel; newer kernels leave out those of the kernel.
+fn amd(kernel: &dyn SamplingKernel) -> Option<SampledEvent> {
+    const UNIT: &str = "ibs_op";
+    let filter = kernel.unit_file(&format!("{UNIT}/format/swfilt")).is_some();
+    let (text, name) = match filter {
+        true => ("cnt_ctl=1,swfilt=1", "ibs_op/cnt_ctl=1,swfilt=1/u"),
+        false => ("cnt_ctl=1", "ibs_op/cnt_ctl=1/"),
+    };
+    let mut attributes = encoded(kernel, UNIT, text, &[])?;
+    attributes.period = IBS_PERIOD;
+    attributes.flags = flag::SAMPLE_ID_ALL | if filter { flag::EXCLUDE_KERNEL } else { 0 };
+    attributes.layout = memory_layout();
+    Some(SampledEvent { name: name.into(), attributes })
+}
+
+/// An event's numbers, from the kernel's text for it (`event=0xcd,umask=0x1,ldlat=3`) with some parameters changed, and
+/// the places of parameters (`config:8-15`).
+fn encoded(
+    kernel: &dyn SamplingKernel,
+    unit: &str,
+    text: &str,
+    parameters: &[(&str, u64)],
+) -> Option<EventAttributes> {
+    let kind = kernel.unit_file(&format!("{unit}/type"))?.trim().parse().ok()?;
+    let mut found = EventAttributes { kind, ..EventAttributes::default() };
+    for term in text.trim().split(',') {
+        let (name, value) = term.split_once('=').unwrap_or((term, "1"));
+        let digits = value.trim_start_matches("0x");
+        let base = if digits.len() < value.len() { 16 } else { 10 };
+        let given = parameters.iter().find(|(parameter, _)| *parameter == name).map(|(_, value)| *value);
+        let value = given.map_or_else(|| u64::from_str_radix(digits, base).ok(), Some)?;
+        let place = kernel.unit_file(&format!("{unit}/format/{name}"))?;
+        let (word, bits) = place.trim().split_once(':')?;
+        let word = match word {
+            "config" => &mut found.config,
+            "config1" => &mut found.config1,
+            "config2" => &mut found.config2,
+            _ => return None,
+        };
+        put(word, bits, value)?;
+    }
+    Some(found)
+}
+
+/// Puts a value's bits where a range, or several, say: `0-7,32-35`.
+fn put(word: &mut u64, ranges: &str, mut value: u64) -> Option<()> {
+    for range in ranges.split(',') {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        let count = to.checked_sub(from)?.checked_add(1).filter(|_| to < 64)?;
+        let mask = if count == 64 { u64::MAX } else { (1 << count) - 1 };
+        *word |= (value & mask) << from;
+        value = value.checked_shr(count).unwrap_or(0);
+    }
+    // A value that does not fit would be another one.
+    (value == 0).then_some(())
+}
+
+/// Linux.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinuxSampling;
+
+impl SamplingKernel for LinuxSampling {
+    fn unit_file(&self, path: &str) -> Option<String> {
+        let path = format!("/sys/bus/event_source/devices/{path}");
+        memlode_files::read_text(path.as_ref(), memlode_files::SMALL).ok()
+    }
+
+    fn open(&self, events: &[EventAttributes]) -> io::Result<()> {
+        let mut opened: Vec<perf_event::Counter> = Vec::new();
+        for event in events {
+            let builder = builder(event);
+            let counter = match opened.first_mut() {
+                Some(leader) => builder.build_with_group(leader)?,
+                None => builder.build()?,
+            };
+            opened.push(counter);
+        }
+        Ok(())
+    }
+
+    fn paranoid(&self) -> Option<i32> {
+        let text =
+            memlode_files::read_text("/proc/sys/kernel/perf_event_paranoid".as_ref(), memlode_files::SMALL);
+        text.ok()?.trim().parse().ok()
+    }
+}
+
+/// An event of this thread.
+fn builder<'a>(event: &EventAttributes) -> perf_event::Builder<'a> {
+    let mut builder = perf_event::Builder::new(perf_event::events::Raw::new(event.config));
+    let attributes = builder.attrs_mut();
+    attributes.type_ = event.kind;
+    attributes.__bindgen_anon_1.sample_period = event.period;
+    attributes.__bindgen_anon_3.config1 = event.config1;
+    attributes.__bindgen_anon_4.config2 = event.config2;
+    attributes.sample_type = event.layout.sample_type;
+    attributes.read_format = event.layout.read_format;
+    attributes.set_freq(u64::from(event.flags & flag::RATE != 0));
+    attributes.set_sample_id_all(u64::from(event.layout.sample_id_all));
+    attributes.set_precise_ip(event.precision().into());
+    attributes.set_exclude_kernel(u64::from(event.flags & flag::EXCLUDE_KERNEL != 0));
+    attributes.set_exclude_hv(0);
+    builder
+}
+
+#[cfg(test)]
+mod tests;
