@@ -167,8 +167,8 @@ fn hot_functions_come_without_a_question_and_what_is_not_there_is_told() {
 fn instructions_stand_beneath_their_lines() {
     let path = program().path();
     for native in [false, true] {
-        let plain =
-            Command::new("clang-22").current_dir(path).args(["-O1", "-g", "program.c", "-o", "plain"]);
+        let mut plain = Command::new("clang-22");
+        plain.current_dir(path).args(["-O1", "-g", "program.c", "-o", "plain"]);
         assert!(plain.status().expect("clang-22 runs").success());
         let binary = if native { "plain" } else { "program" };
         let words: &[&str] = if native { &["--native", "plain"] } else { &[] };
@@ -205,7 +205,7 @@ fn instructions_stand_beneath_their_lines() {
     }
 }
 
-/// `  1f3c:      	mov	rdx, qword ptr fs:[r8]`: the address and the first word.
+/// `  1f3c:       mov rdx, qword ptr fs:[r8]`: the address and the first word.
 fn instruction(line: &str) -> Option<(u64, &str)> {
     let (address, text) = line.split_once(':')?;
     Some((u64::from_str_radix(address.trim(), 16).ok()?, text.split_whitespace().next()?))

@@ -109,7 +109,8 @@ pub fn name(sampled: &Sampled, naming: SampleSource) -> SampleReport {
 
 /// Reads a file, if it is the one that was sampled.
 fn read(path: &OsStr, naming: &SampleSource) -> Result<ProgramFile, String> {
-    let program = ProgramFile::read(&below(naming.root.as_deref(), path)).map_err(|why| why.to_string())?;
+    let program = ProgramFile::read_below(&below(naming.root.as_deref(), path), naming.root.as_deref())
+        .map_err(|why| why.to_string())?;
     let expected = naming.build_ids.get(path);
     match expected.is_some_and(|expected| program.build_id().is_some_and(|own| own != expected.as_slice())) {
         true => Err(format!("{} is another build than the one that was sampled", path.to_string_lossy())),

@@ -1,14 +1,14 @@
 //! A program or library as a file: where its bytes are loaded, its symbols, its code, its debug information.
 
 use std::cell::OnceCell;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::Error;
 use crate::debug::Debug;
+use crate::debug::sections::{section, separate};
 
 /// Bytes of the largest program that is read.
 pub const MOST_BYTES: u64 = 8 << 30;
@@ -48,18 +48,47 @@ pub struct ProgramFile {
     segments: Vec<Segment>,
     functions: Symbols,
     data: Symbols,
+    /// The file with its debug information, if that is another one.
+    separate: Option<Arc<[u8]>>,
     debug: OnceCell<Option<Debug>>,
 }
 
 impl ProgramFile {
-    /// Reads a regular file.
+    /// Reads a regular file. A program without debug information may have a file with it, of its build id, below
+    /// `/usr/lib/debug`, or of the name that it has for it.
     ///
     /// # Errors
     /// If it cannot be read, or is no program.
     pub fn read(path: &Path) -> Result<ProgramFile, Error> {
-        let bytes = memlode_files::read(path, MOST_BYTES)
+        ProgramFile::read_below(path, None)
+    }
+
+    /// Reads a regular file of another machine, or of a container, whose files are below `root`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no program.
+    pub fn read_below(path: &Path, root: Option<&Path>) -> Result<ProgramFile, Error> {
+        let bytes = memlode_files::read_stored(path, MOST_BYTES)
             .map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        ProgramFile::parse(bytes, path)
+        let mut program = ProgramFile::parse(bytes, path)?;
+        program.find_debug(root);
+        Ok(program)
+    }
+
+    /// Looks for the file with its debug information, if it has none itself; that has its symbols, too.
+    fn find_debug(&mut self, root: Option<&Path>) {
+        let Ok(image) = object::File::parse(&*self.bytes) else { return };
+        if image.section_by_name(gimli::SectionId::DebugInfo.name()).is_some() {
+            return;
+        }
+        self.separate = separate(&self.path, root, &image);
+        let is_stripped = image.symbols().next().is_none();
+        let symbols = self.separate.as_ref().filter(|_| is_stripped);
+        if let Some(image) = symbols.and_then(|bytes| object::File::parse(&**bytes).ok()) {
+            let (functions, data) = symbols_of(&image);
+            self.functions = Symbols::new([functions, std::mem::take(&mut self.functions.all)].concat());
+            self.data = Symbols::new([data, std::mem::take(&mut self.data.all)].concat());
+        }
     }
 
     /// Reads a program from bytes; the path is for errors only.
@@ -70,18 +99,7 @@ impl ProgramFile {
         let bytes: Arc<[u8]> = bytes.into();
         let image = object::File::parse(&*bytes)
             .map_err(|why| Error::NotProgram { path: path.to_owned(), what: why.to_string() })?;
-        let mut functions = Vec::new();
-        let mut data = Vec::new();
-        for symbol in image.symbols().chain(image.dynamic_symbols()).filter(|symbol| symbol.is_definition()) {
-            let Ok(name) = symbol.name() else { continue };
-            let one =
-                ProgramSymbol { address: symbol.address(), bytes: symbol.size(), name: name.to_owned() };
-            match symbol.kind() {
-                SymbolKind::Text => functions.push(one),
-                SymbolKind::Data if symbol.size() > 0 => data.push(one),
-                _ => {}
-            }
-        }
+        let (functions, data) = symbols_of(&image);
         let segment = |segment: object::Segment<'_, '_>| {
             let (offset, bytes) = segment.file_range();
             Segment { offset, bytes, address: segment.address() }
@@ -100,6 +118,7 @@ impl ProgramFile {
             segments,
             functions,
             data,
+            separate: None,
             debug: OnceCell::new(),
         })
     }
@@ -180,20 +199,25 @@ impl ProgramFile {
     }
 
     fn read_debug(&self) -> Option<Debug> {
-        let image = object::File::parse(&*self.bytes).ok()?;
-        let range = |name: &str| -> Option<Range<usize>> {
-            let section = image.section_by_name(name)?;
-            let compressed = section.compressed_file_range().ok()?;
-            // A compressed section is not read: its bytes are not what its name says.
-            if compressed.format != object::CompressionFormat::None {
-                return None;
-            }
-            let (from, bytes) = section.file_range()?;
-            let range = usize::try_from(from).ok()?..usize::try_from(from.checked_add(bytes)?).ok()?;
-            self.bytes.get(range.clone()).map(|_| range)
-        };
-        Debug::load(&self.path, &self.bytes, &range)
+        let bytes = self.separate.as_ref().unwrap_or(&self.bytes);
+        let image = object::File::parse(&**bytes).ok()?;
+        Debug::load(&self.path, &|name| section(bytes, &image, name))
     }
+}
+
+/// Functions and objects of the symbol tables.
+fn symbols_of(image: &object::File<'_>) -> (Vec<ProgramSymbol>, Vec<ProgramSymbol>) {
+    let (mut functions, mut data) = (Vec::new(), Vec::new());
+    for symbol in image.symbols().chain(image.dynamic_symbols()).filter(|symbol| symbol.is_definition()) {
+        let Ok(name) = symbol.name() else { continue };
+        let one = ProgramSymbol { address: symbol.address(), bytes: symbol.size(), name: name.to_owned() };
+        match symbol.kind() {
+            SymbolKind::Text => functions.push(one),
+            SymbolKind::Data if symbol.size() > 0 => data.push(one),
+            _ => {}
+        }
+    }
+    (functions, data)
 }
 
 /// Symbols that can be looked up by address.

@@ -4,18 +4,18 @@
 //! information that nests them without end is refused before it is asked.
 
 pub(crate) mod index;
+pub(crate) mod sections;
 mod split;
 mod stack;
 pub(crate) mod types;
 pub(crate) mod variables;
 
 use std::cell::OnceCell;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
-use gimli::{EndianArcSlice, RunTimeEndian};
+use gimli::{EndianArcSlice, Reader, RunTimeEndian, Section};
 
 use crate::Error;
 
@@ -66,18 +66,16 @@ pub struct Debug {
 }
 
 impl Debug {
-    /// Reads the sections of a file; `range` says where they are. `None` if there is nothing to read.
-    pub(crate) fn load(
-        path: &Path,
-        bytes: &Arc<[u8]>,
-        range: &dyn Fn(&str) -> Option<Range<usize>>,
-    ) -> Option<Debug> {
-        let whole = Slice::new(bytes.clone(), RunTimeEndian::Little);
+    /// Reads the sections that `section` finds by name. `None` if there is nothing to read.
+    pub(crate) fn load(path: &Path, section: &dyn Fn(&str) -> Option<Slice>) -> Option<Debug> {
+        let none = Slice::new(Arc::default(), RunTimeEndian::Little);
         let load = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
-            Ok(whole.range(range(id.name()).unwrap_or(0..0)))
+            Ok(section(id.name()).unwrap_or_else(|| none.clone()))
         };
-        range(gimli::SectionId::DebugInfo.name())?;
         let mut dwarf = Dwarf::load(load).ok()?;
+        if dwarf.debug_info.reader().is_empty() {
+            return None;
+        }
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let dwarf = Arc::new(dwarf);
         let too_deep = is_too_deep(&dwarf);
@@ -172,7 +170,6 @@ pub(crate) fn name(
     unit: &Unit,
     entry: &Entry<'_, '_>,
 ) -> Result<Option<String>, gimli::Error> {
-    use gimli::Reader;
     let Some(value) = entry.attr_value(gimli::DW_AT_name)? else { return Ok(None) };
     Ok(Some(dwarf.attr_string(unit, value)?.to_string_lossy()?.into_owned()))
 }

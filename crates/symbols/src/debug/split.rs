@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use addr2line::SplitDwarfLoad;
 use gimli::{Reader, RunTimeEndian};
-use object::{Object, ObjectSection};
 
+use super::sections::section;
 use super::{Dwarf, Slice, is_too_deep};
 use crate::program::MOST_BYTES;
 
@@ -20,14 +20,10 @@ pub fn load(wanted: &SplitDwarfLoad<Slice>) -> Option<Arc<Dwarf>> {
     }
     let bytes: Arc<[u8]> = memlode_files::read_stored(&path, MOST_BYTES).ok()?.into();
     let image = object::File::parse(&*bytes).ok()?;
-    let whole = Slice::new(bytes.clone(), RunTimeEndian::Little);
+    let none = Slice::new(Arc::default(), RunTimeEndian::Little);
     let section = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
-        let range = id.dwo_name().and_then(|name| image.section_by_name(name)?.file_range());
-        let range = range.and_then(|(from, length)| {
-            let range = usize::try_from(from).ok()?..usize::try_from(from.checked_add(length)?).ok()?;
-            bytes.get(range.clone()).map(|_| range)
-        });
-        Ok(whole.range(range.unwrap_or(0..0)))
+        let found = id.dwo_name().and_then(|name| section(&bytes, &image, name));
+        Ok(found.unwrap_or_else(|| none.clone()))
     };
     let mut dwarf = Dwarf::load(section).ok()?;
     let header = dwarf.units().next().ok()??;

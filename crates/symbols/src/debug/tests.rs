@@ -138,12 +138,13 @@ fn entries_without_end_are_refused() {
     info.extend(&unit);
     let split = info.len();
     let bytes: Arc<[u8]> = [info, abbreviations.to_vec()].concat().into();
-    let range = |name: &str| match name {
-        ".debug_info" => Some(0..split),
-        ".debug_abbrev" => Some(split..bytes.len()),
+    let whole = Slice::new(bytes.clone(), RunTimeEndian::Little);
+    let section = |name: &str| match name {
+        ".debug_info" => Some(whole.range(0..split)),
+        ".debug_abbrev" => Some(whole.range(split..bytes.len())),
         _ => None,
     };
-    let debug = Debug::load(Path::new("p"), &bytes, &range).unwrap();
+    let debug = Debug::load(Path::new("p"), &section).unwrap();
     let error = debug.frames(0).unwrap_err().to_string();
     assert!(error.contains("nested more than 400 deep"), "{error}");
 }

@@ -157,8 +157,8 @@ fn warnings(found: &SampleReport) -> Vec<String> {
         match &image.unread {
             Some(why) => texts.push(format!("{share} of the {unit} is in {path}: {}", printable(why))),
             None if !image.has_debug => texts.push(format!(
-                "{share} of the {unit} is in {path}, which has no debug information that is read: compile it with -g and without \
-                 -gz"
+                "{share} of the {unit} is in {path}, which has no debug information: compile it with -g, or install the package \
+                 with its debug information"
             )),
             None => {}
         }
