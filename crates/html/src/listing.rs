@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use memlode_report::render::page::short;
 use memlode_report::text::printable;
 use memlode_report::{
-    Counted, ListedInstruction, ListedPart, NamedListing, Numbers, Position, Report, SourceText, Sources,
+    ListedInstruction, ListedPart, NamedListing, Numbers, Position, Precision, Report, SourceText, Sources,
 };
 use serde::Serialize;
 
@@ -151,7 +151,7 @@ fn instructions(part: &ListedPart) -> Vec<Instruction> {
             address: format!("{:x}", of.address),
             text: readable(&of.text),
             inside: (part.function.as_deref() != Some(&of.function)).then(|| short(&of.function)),
-            is_exact: of.counted.map(|counted| counted == Counted::Exact),
+            is_exact: of.counted.map(|counted| counted == Precision::Exact),
             wait_share: numbers.wait_share,
             accesses: numbers.accesses,
             misses: numbers.misses.0.iter().map(|(_, misses)| *misses).collect(),

@@ -15,7 +15,7 @@ use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
 use crate::build::listing::WantedLines;
 use crate::build::naming::Naming;
 use crate::build::rows_by;
-use crate::model::{Counted, ListedCode, ListedInstruction, Listing, Numbers, Position};
+use crate::model::{ListedCode, ListedInstruction, Listing, Numbers, Position, Precision};
 use crate::names::demangle;
 
 /// Functions that an access was inlined through, each with line and column, the innermost first.
@@ -191,7 +191,7 @@ impl<'c> Known<'c> {
     }
 
     /// The accesses of an instruction, and how they are known.
-    fn count(&self, of: &FunctionCode, line: &CodeLine) -> (Option<Numbers>, Option<Counted>) {
+    fn count(&self, of: &FunctionCode, line: &CodeLine) -> (Option<Numbers>, Option<Precision>) {
         let Some((function, number, _)) = chain(line).into_iter().next() else { return (None, None) };
         let is_on_line = |used: &AccessedMemory| {
             [(used.loads, false), (used.stores, true)].iter().any(|(is_it, is_write)| {
@@ -210,8 +210,8 @@ impl<'c> Known<'c> {
             _ => None,
         };
         match exact {
-            Some(numbers) => (Some(numbers), Some(Counted::Exact)),
-            None => (None, Some(Counted::Line)),
+            Some(numbers) => (Some(numbers), Some(Precision::Exact)),
+            None => (None, Some(Precision::Line)),
         }
     }
 

@@ -83,7 +83,7 @@ pub struct ListedInstruction {
     /// Its text, in Intel's syntax.
     pub text: String,
     /// Precision of its accesses; `None` if it makes none that could be those of the line.
-    pub counted: Option<Counted>,
+    pub counted: Option<Precision>,
     /// Its accesses, where they are known exactly.
     pub numbers: Option<Numbers>,
 }
@@ -91,7 +91,7 @@ pub struct ListedInstruction {
 /// Precision of the accesses of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counted {
+pub enum Precision {
     /// It alone has the line, column, calls, kind and size of one access of the source.
     Exact,
     /// It shares them with others: the line's sum is all that is known.

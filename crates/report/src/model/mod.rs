@@ -28,7 +28,7 @@ pub use comparison::{
     Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
-pub use listing::{Counted, ListedCode, ListedInstruction, ListedLine, ListedPart, Listing};
+pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{

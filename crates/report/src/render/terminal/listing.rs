@@ -6,7 +6,7 @@ use super::Style;
 use super::names::name;
 use super::source::untabbed;
 use crate::build::listing::cycles;
-use crate::model::{Counted, LevelCauses, ListedCode, ListedLine, ListedPart, Listing, Numbers, Simulated};
+use crate::model::{LevelCauses, ListedCode, ListedLine, ListedPart, Listing, Numbers, Precision, Simulated};
 use crate::render::text::{brief, bytes, count, cut, cut_end, percent, percent_of, printable};
 
 /// A line with this part of the cycles is one to look at.
@@ -215,11 +215,11 @@ fn instructions(
         }
         let numbers = match one.counted {
             None => Vec::new(),
-            Some(Counted::Exact) => {
+            Some(Precision::Exact) => {
                 let numbers = one.numbers.as_ref().map(|numbers| ListedLine::counted(numbers.clone()));
                 numbers.map(|line| self::numbers(found, &line, events)).unwrap_or_default()
             }
-            Some(Counted::Line) => {
+            Some(Precision::Line) => {
                 let told = self::numbers(found, line, events).into_iter().zip(events);
                 let is_number = |event: &LineEvent| {
                     !matches!(event, LineEvent::Cause | LineEvent::Unused | LineEvent::Data)
