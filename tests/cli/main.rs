@@ -31,6 +31,7 @@ mod line_bytes;
 mod live;
 mod machine;
 mod newcomer;
+mod one_answer;
 mod part;
 mod placement;
 mod record;
