@@ -55,6 +55,7 @@ ANALYSES = [
     "alias:least=1",
     "contexts",
     "locks",
+    "ranges",
     "reloads:least=1,share=0",
     "reuse",
     "shared:least=2",

@@ -41,6 +41,8 @@ pub enum Holds {
     Word(&'static [&'static str]),
     /// [`Value::Histogram`].
     Histogram,
+    /// [`Value::Bins`].
+    Bins,
     /// [`Value::Seconds`]. The column is left out where time is not known.
     Seconds,
     /// [`Value::Share`].
@@ -89,6 +91,8 @@ pub enum Value {
     Word(&'static str),
     /// Bytes from which on, and how often.
     Histogram(Vec<(u64, u64)>),
+    /// A count for each of some bins of one width, in order.
+    Bins(Vec<u64>),
     /// Seconds.
     Seconds(f64),
     /// A part of a whole, 0 to 1.

@@ -176,6 +176,8 @@ fn columns(rows: &[(u64, Row)], with_blocks: bool) -> AnnotatedAccesses {
         events.bytes.push(bytes);
         events.cell.push(cell);
         events.level.push(level);
+        // Chunks by themselves know no objects, as they know no levels.
+        events.place.push((number % 777, 777 * u64::from(level)));
         events.path.push((number % (recorded().cells.paths.len() as u64 + 1)) as u32);
     }
     events
@@ -305,12 +307,13 @@ fn split(
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 14] = [
+const ARGUMENTS: [(&str, &str); 15] = [
     ("accesses", ""),
     ("accesses", "misses=yes"),
     ("alias", "least=1"),
     ("contexts", ""),
     ("locks", ""),
+    ("ranges", ""),
     ("reloads", "least=1,share=0"),
     ("shared", "least=2"),
     ("shared", "rule=source"),

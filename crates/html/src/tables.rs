@@ -45,7 +45,9 @@ fn value(value: &NamedValue) -> serde_json::Value {
         NamedValue::Text(text) => json!(text),
         NamedValue::Word(word) => json!(word),
         // Distances one by one are more than a page draws.
-        NamedValue::Nothing | NamedValue::Histogram(_) | NamedValue::Threads(_) => serde_json::Value::Null,
+        NamedValue::Nothing | NamedValue::Histogram(_) | NamedValue::Bins(_) | NamedValue::Threads(_) => {
+            serde_json::Value::Null
+        }
     }
 }
 

@@ -205,6 +205,10 @@ fn schema(holds: Holds) -> Value {
             "type": "array", "description": "[bytes from which on, accesses]",
             "items": { "type": "array", "items": { "type": "integer" }, "minItems": 2, "maxItems": 2 },
         }),
+        Holds::Bins => json!({
+            "type": "array", "description": "accesses of each bin, in order",
+            "items": { "type": "integer", "minimum": 0 },
+        }),
         Holds::Seconds => json!({ "type": "number", "minimum": 0 }),
         Holds::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Holds::What => json!({ "$ref": "#/$defs/data" }),

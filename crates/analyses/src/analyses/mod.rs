@@ -5,6 +5,7 @@ pub(crate) mod alias;
 pub(crate) mod contexts;
 pub(crate) mod locks;
 pub(crate) mod offenders;
+pub(crate) mod ranges;
 pub(crate) mod reloads;
 pub(crate) mod reuse;
 pub(crate) mod shared;
@@ -16,13 +17,14 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 12] {
+pub fn all() -> [Registered; 13] {
     [
         Registered::of::<accesses::Accesses>(),
         Registered::of::<alias::Alias>(),
         Registered::of::<contexts::Contexts>(),
         Registered::of::<locks::Locks>(),
         Registered::of::<offenders::Offenders>(),
+        Registered::of::<ranges::Ranges>(),
         Registered::of::<reloads::Reloads>(),
         Registered::of::<reuse::Reuse>(),
         Registered::of::<shared::Shared>(),

@@ -43,6 +43,7 @@ fn add(out: &mut Columns, id: &str, holds: Holds, values: &[&NamedValue]) {
             let lines: Vec<Option<&Position>> = values.iter().map(|value| position(value)).collect();
             subjects::positions(out, &prefix(id, "line"), &lines);
         }
+        Holds::Bins => out.u64s(id, values.iter().map(|value| bins(value))),
         Holds::Stack => stacks(out, id, values),
         Holds::Object => subjects::homes(out, &values.iter().map(|value| home(value)).collect::<Vec<_>>()),
     }
@@ -91,6 +92,13 @@ fn fraction(value: &NamedValue) -> Option<f64> {
     match value {
         NamedValue::Seconds(number) | NamedValue::Share(number) => Some(*number),
         _ => None,
+    }
+}
+
+fn bins(value: &NamedValue) -> Vec<u64> {
+    match value {
+        NamedValue::Bins(bins) => bins.clone(),
+        _ => Vec::new(),
     }
 }
 

@@ -40,6 +40,7 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
         Value::Step(step) => model::Value::Step(*step),
         Value::Word(word) => model::Value::Word((*word).into()),
         Value::Histogram(buckets) => model::Value::Histogram(buckets.clone()),
+        Value::Bins(bins) => model::Value::Bins(bins.clone()),
         Value::Seconds(seconds) => model::Value::Seconds(*seconds),
         Value::Share(share) => model::Value::Share(*share),
         Value::What(what) => model::Value::Data(naming.data(what)),

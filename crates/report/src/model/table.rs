@@ -73,6 +73,8 @@ pub enum Value {
     Word(super::Word),
     /// Bytes from which on, and how often.
     Histogram(Vec<(u64, u64)>),
+    /// A count for each of some bins of one width, in order.
+    Bins(Vec<u64>),
     /// Seconds.
     Seconds(f64),
     /// A part of a whole, 0 to 1.

@@ -420,6 +420,7 @@ fn value(value: &Value) -> serde_json::Value {
         Value::Text(text) => json!(text),
         Value::Word(word) => json!(word),
         Value::Histogram(buckets) => json!(buckets),
+        Value::Bins(bins) => json!(bins),
         Value::Seconds(number) | Value::Share(number) => json!(number),
         Value::Data(data) => json!(data),
         Value::Position(position) => json!(position),

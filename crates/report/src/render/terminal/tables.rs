@@ -85,6 +85,7 @@ fn is_words(value: &Value) -> bool {
             | Value::Word(_)
             | Value::Text(_)
             | Value::Histogram(_)
+            | Value::Bins(_)
     )
 }
 
@@ -98,6 +99,7 @@ fn cell(value: &Value, detail: Detail) -> Label {
         Value::Word(word) => (*word).to_string(),
         Value::Text(text) => printable(text).into_owned(),
         Value::Histogram(buckets) => bars(buckets),
+        Value::Bins(bins) => even_bars(bins),
         Value::Seconds(seconds) => format!("{seconds:.6}"),
         Value::Share(share) => percent_of(*share),
         Value::Data(data) => return data_label(data, detail),
@@ -117,12 +119,24 @@ fn cell(value: &Value, detail: Detail) -> Label {
 
 /// A histogram as a bar for each factor of four, from 64 bytes to 256 MiB and above; the highest is full.
 fn bars(buckets: &[(u64, u64)]) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let mut heights = [0u64; 12];
     for &(from, n) in buckets {
         let place = (from.max(64).ilog2() as usize - 6) / 2;
         heights[place.min(heights.len() - 1)] += n;
     }
+    drawn(&heights)
+}
+
+/// Bins as at most sixteen bars, each of as many bins.
+fn even_bars(bins: &[u64]) -> String {
+    let together = bins.len().div_ceil(16).max(1);
+    let heights: Vec<u64> = bins.chunks(together).map(|bins| bins.iter().sum()).collect();
+    drawn(&heights)
+}
+
+/// Bars, the highest of which is full.
+fn drawn(heights: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = heights.iter().copied().max().unwrap_or(0).max(1);
     let bar =
         |&n: &u64| if n == 0 { ' ' } else { BARS[((n * 8).div_ceil(highest) as usize).clamp(1, 8) - 1] };
