@@ -51,6 +51,7 @@ mod threads;
 mod unrecorded;
 mod usage;
 mod validate;
+mod values;
 mod waiting;
 mod whatif;
 mod whatif_objects;

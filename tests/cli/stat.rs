@@ -158,3 +158,31 @@ fn files_of_another_kind_are_refused() {
     let unknown = memlode().args(["stat", "--events", "z80", "--", "true"]).output().expect("memlode runs");
     assert_one_sentence(&unknown, &["no events of `z80`", "skylake-sp"]);
 }
+
+/// It says so before the program is run, which may take long.
+#[test]
+fn ratios_are_not_simulated_of_what_has_gaps() {
+    let folder = shared_folder("stat-gaps");
+    let text = "#include <memlode.h>\n\
+        static volatile long cells[4096];\n\
+        __attribute__((noinline)) static void work(void) { for (int i = 0; i < 4096; i++) cells[i] += i; }\n\
+        int main(void) {\n\
+          for (int i = 0; i < 3; i++) { memlode_start(\"part\"); work(); memlode_stop(\"part\"); work(); }\n\
+        }\n";
+    fs::write(folder.join("parts.c"), text).expect("a source");
+    for words in [
+        &["cc", "-O1", "-g", "parts.c", "-o", "parts"][..],
+        &["record", "--region", "part", "-o", "trace", "--", "./parts"],
+    ] {
+        let done = memlode().env("MEMLODE_HOME", installation()).current_dir(&folder).args(words).output();
+        let done = done.expect("memlode runs");
+        assert!(done.status.success(), "{}", stderr(&done));
+    }
+    let output = memlode()
+        .current_dir(&folder)
+        .args(["stat", "--rounds", "1", "--trace", "trace", "--", "touch", "ran"])
+        .output()
+        .expect("memlode runs");
+    assert_one_sentence(&output, &["trace: recorded in bursts", "whole traces only"]);
+    assert!(!folder.join("ran").exists());
+}

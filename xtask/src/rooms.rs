@@ -10,7 +10,10 @@ use crate::law::{code_lines, shown, sources};
 /// Crates whose rooms have an order: each room, a folder or a file of `src`, may name those before it.
 const ROOMS: &[(&str, &[&str])] = &[(
     "attribute",
-    &["counts", "objects", "setup", "stays", "sampled", "profile", "count", "read", "drive", "sharing"],
+    &[
+        "counts", "values", "objects", "setup", "stays", "sampled", "profile", "count", "read", "drive",
+        "sharing",
+    ],
 )];
 
 /// Returns one sentence for each file that names a room after its own, and for each room that has no place.

@@ -25,6 +25,7 @@ mod partition;
 pub mod parts;
 mod run;
 mod served;
+mod shadow;
 mod table;
 mod variables;
 mod view;

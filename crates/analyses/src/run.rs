@@ -70,6 +70,11 @@ impl Run {
         Options { blocks: true, extras: extras.fold(Extras::default(), Extras::and), ..Options::default() }
     }
 
+    /// Returns whether one of them looks at what accesses load and store.
+    pub fn reads_values(&self) -> bool {
+        self.running.iter().any(|step| step.running.extras().values)
+    }
+
     /// Bytes of the state of each, with the cells and objects that they use of their replay's `cells`.
     pub fn save(self, cells: &Cells) -> Vec<Vec<u8>> {
         self.running.into_iter().map(|step| step.running.save(cells)).collect()

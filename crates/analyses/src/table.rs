@@ -2,6 +2,7 @@
 
 use memlode_attribute::annotate::EventObject;
 use memlode_attribute::place::{Line, Place, What};
+use memlode_attribute::values::Number;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::StringId;
 
@@ -61,6 +62,8 @@ pub enum Holds {
     File,
     /// [`Value::Name`].
     Name,
+    /// [`Value::Number`], or nothing.
+    Number,
 }
 
 /// The result of an analysis, by row and column.
@@ -111,6 +114,8 @@ pub enum Value {
     File(StringId, StringId),
     /// Data by name alone.
     Name(What),
+    /// A value of the program.
+    Number(Number),
 }
 
 impl Table {

@@ -149,7 +149,8 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
         // And again at the same byte.
         (0u64..4).prop_map(|at| 0x10_0000 + 256 * at),
     ];
-    let row = (address, 1u32..200, 0..cells, 0..levels, 0u64..5000);
+    let bytes = prop_oneof![Just(4u32), 1u32..200];
+    let row = (address, bytes, 0..cells, 0..levels, 0u64..5000);
     prop::collection::vec(row, 1..300)
 }
 
@@ -174,6 +175,11 @@ fn columns(rows: &[(u64, Row)], with_blocks: bool) -> AnnotatedAccesses {
         events.stamp.push(stamp);
         events.address.push(address);
         events.bytes.push(bytes);
+        // Few values, so that memory holds some of them already; of some accesses none is known.
+        let value = if bytes % 5 == 4 { 0 } else { u8::from(stamp % 8 == 0) };
+        if with_blocks && (address ^ number) % 4 != 0 {
+            events.values.push(row, |all| all.extend(std::iter::repeat_n(value, bytes as usize)));
+        }
         events.cell.push(cell);
         events.level.push(level);
         // Chunks by themselves know no objects, as they know no levels.
@@ -255,9 +261,14 @@ fn without_object(cell: u32) -> u32 {
     first.expect("at the latest, itself") as u32
 }
 
+/// Blocks, and values, are shown to analyses that look at them.
+fn takes_blocks(analysis: &dyn Running) -> bool {
+    analysis.extras().values || analysis.meta().id == "temporaries"
+}
+
 /// Shows rows in batches of some size.
 fn show(analysis: &mut Box<dyn Running>, rows: &[(u64, Row)], batch: usize) {
-    let with_blocks = analysis.meta().id == "temporaries";
+    let with_blocks = takes_blocks(analysis.as_ref());
     let columns = |rows| columns(rows, with_blocks);
     rows.chunks(batch).for_each(|rows| analysis.observe(&columns(rows), &recorded().view()));
 }
@@ -279,7 +290,7 @@ fn states(known: &Registered, arguments: &str, parts: &[Vec<(u64, Row)>], seed: 
         let mut analysis = begin(known, arguments);
         let replay = Renumbered::by(seed.wrapping_mul(part));
         let view = View { cells: &replay.cells, ..recorded().view() };
-        let with_blocks = known.meta.id == "temporaries";
+        let with_blocks = takes_blocks(analysis.as_ref());
         rows.chunks(7).for_each(|rows| analysis.observe(&replay.rows(columns(rows, with_blocks)), &view));
         analysis.save(&replay.cells)
     };
@@ -320,6 +331,7 @@ const ARGUMENTS: [(&str, &str); 15] = [
     ("reuse", ""),
     ("strides", ""),
     ("temporaries", "least=1"),
+    ("values", "least=1,share=0"),
     ("working-set", "every=64"),
     ("timeline", "every=50"),
     ("timeline", "every=20us"),

@@ -20,6 +20,7 @@ mod sampled;
 pub mod setup;
 pub mod sharing;
 mod stays;
+pub mod values;
 
 pub use count::engine::Engine;
 pub use count::map::{AddressMap, MappedPiece, ObjectRef};

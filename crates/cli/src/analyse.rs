@@ -95,6 +95,13 @@ impl Job {
         if is_empty(&trace) {
             bail!("{}", nothing_recorded(&trace));
         }
+        if matches!(&self.wanted, Wanted::Accesses(run) if run.reads_values()) && !trace.sites().has_values()
+        {
+            let directory = trace.directory().display();
+            bail!(
+                "{directory}: no values were recorded: build the program with --values, and record it again"
+            );
+        }
         let what = if matches!(self.wanted, Wanted::Accesses(_)) { "replaying" } else { "simulating" };
         let bar = term::Progress::of(&trace, what);
         let source = Source::Stored(trace.clone());

@@ -196,7 +196,7 @@ fn the_schema_is_that_of_the_registry() {
 fn schema(holds: Holds) -> Value {
     match holds {
         Holds::Count => json!({ "type": "integer", "minimum": 0 }),
-        Holds::File => json!({ "type": ["string", "null"] }),
+        Holds::Number | Holds::File => json!({ "type": ["string", "null"] }),
         Holds::Name => json!({ "type": "string" }),
         Holds::Bytes => json!({ "type": ["integer", "null"], "minimum": 0 }),
         Holds::Step => json!({ "type": "integer" }),

@@ -245,7 +245,7 @@ impl Stride {
     }
 }
 
-/// The values of some accesses, in their order.
+/// The values of some accesses, in their order. Accesses are known by their place in a batch or a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
     /// Index of the access, and where its bytes end.
@@ -277,13 +277,14 @@ impl Values {
         })
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Forgets them.
+    pub fn clear(&mut self) {
         self.ends.clear();
         self.bytes.clear();
     }
 
     /// Adds the value of an access, which no earlier one follows.
-    pub(crate) fn push(&mut self, access: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, access: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         fill(&mut self.bytes);
         self.ends.push((access, self.bytes.len() as u32));
     }

@@ -132,6 +132,7 @@ pub(crate) struct Flattener {
     compiled: FxHashSet<StringId>,
     sources: CompiledSources,
     table_flags: u16,
+    has_values: bool,
     left_out: BTreeMap<LeftOut, u64>,
     /// Rules and names that the user gave, and whether any unit has something for them.
     asked: BTreeMap<Arc<str>, bool>,
@@ -150,6 +151,8 @@ impl Flattener {
     pub fn add(&mut self, module: &Module) -> Code {
         let numbers: Vec<Numbers> = module.tables.iter().map(|table| self.numbers(table)).collect();
         self.table_flags |= module.tables.iter().fold(0, |flags, table| flags | table.flags);
+        let has_value = |table: &Table| table.ops.iter().any(|op| matches!(op, Op::Value { .. }));
+        self.has_values |= module.tables.iter().any(has_value);
         for (reason, count) in module.tables.iter().flat_map(|table| &table.left_out) {
             let sum = self.left_out.entry(*reason).or_default();
             *sum = sum.saturating_add(*count);
@@ -196,6 +199,7 @@ impl Flattener {
             layouts: self.layouts.layouts(&self.strings.values),
             work: self.work.work(),
             table_flags: self.table_flags,
+            has_values: self.has_values,
             left_out: self.left_out.clone(),
             calls: self.calls.values.clone(),
             unrecorded: self.unrecorded.values.clone(),

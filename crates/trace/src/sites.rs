@@ -217,6 +217,8 @@ pub struct SiteTable {
     pub(crate) work: Vec<Work>,
     /// `table_flag.*` of the format, of any table.
     pub(crate) table_flags: u16,
+    /// Some code tells what it loads and stores.
+    pub(crate) has_values: bool,
     pub(crate) left_out: BTreeMap<LeftOut, u64>,
     pub(crate) unmatched: Vec<Arc<str>>,
     /// The calls behind segments, each list once.
@@ -318,6 +320,11 @@ impl SiteTable {
     /// Returns whether part of the code was recorded before it was optimised.
     pub fn is_as_written(&self) -> bool {
         self.table_flags & table_flag::AS_WRITTEN != 0
+    }
+
+    /// Returns whether part of the code was compiled to tell what it loads and stores.
+    pub fn has_values(&self) -> bool {
+        self.has_values
     }
 
     /// Number of strings.

@@ -12,6 +12,7 @@ pub(crate) mod shared;
 pub(crate) mod strides;
 pub(crate) mod temporaries;
 pub(crate) mod timeline;
+pub(crate) mod values;
 pub(crate) mod working_set;
 
 use crate::Registered;
@@ -31,6 +32,7 @@ pub fn all() -> [Registered; 13] {
         Registered::of::<strides::Strides>(),
         Registered::of::<temporaries::Temporaries>(),
         Registered::of::<timeline::Timeline>(),
+        Registered::of::<values::Values>(),
         Registered::of::<working_set::WorkingSet>(),
     ]
 }

@@ -14,6 +14,9 @@ use crate::objects::paths::{PathId, Paths};
 /// stay in a cache themselves.
 pub(crate) const MOST_WAITING: usize = 256;
 
+/// A place that no chunk has room for.
+pub(crate) const NO_PLACE: usize = usize::MAX / 2;
+
 /// Simulates the caches that a [`Profiler`](crate::Profiler) drives.
 ///
 /// # Order of calls
@@ -146,6 +149,11 @@ pub trait Engine {
 
     /// Says that the stream at hand is ordered with others by an object.
     fn synced(&mut self, _sync: NewSync<'_>) {}
+
+    /// Says at which place of its chunk the access of so many bytes stands that comes next. One of a loop that is one record
+    /// has no place, and is [`NO_PLACE`] or behind it.
+    #[inline(always)]
+    fn comes(&mut self, _place: usize, _bytes: u32) {}
 
     /// Says that the stream at hand met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::count::cells::{ANY, CellCounts, Found, FoundCells, key};
 use crate::count::contexts::Context;
-use crate::count::engine::{Engine, Lane};
+use crate::count::engine::{Engine, Lane, NO_PLACE};
 use crate::count::profiler::{KnownSites, Memory, Profiler, Stream};
 use crate::objects::NOBODY;
 use crate::objects::classes::ClassId;
@@ -129,6 +129,7 @@ impl<E: Engine> Profiler<E> {
                 }
                 _ => {
                     let Some((access, rest)) = access else { return };
+                    self.caches.comes(events.before, access.bytes);
                     self.access(stream, access);
                     events.accesses = rest;
                     events.before += 1;
@@ -140,7 +141,7 @@ impl<E: Engine> Profiler<E> {
     /// Accesses with nothing between them.
     pub(crate) fn accesses(&mut self, stream: &mut Stream, accesses: &[Access]) {
         if !accesses.is_empty() {
-            self.events(stream, Events { accesses, marks: &[], before: 0 });
+            self.events(stream, Events { accesses, marks: &[], before: NO_PLACE });
         }
     }
 

@@ -18,6 +18,7 @@ use memlode_measure::process::{AddressLayout, RunLimits, StopFlag};
 use memlode_measure::stat::{StatError, StatPlan, compare, stat};
 use memlode_report::build;
 use memlode_report::render::terminal;
+use memlode_trace::Trace;
 
 use super::bench::fresh_seed;
 use super::report::MachineArgs;
@@ -105,6 +106,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         time: args.time_limit,
         seed: args.how.seed.unwrap_or_else(fresh_seed),
     };
+    if let Some(directory) = &args.trace {
+        // Minutes of runs are not to be in vain.
+        whole_trace(directory)?;
+    }
     let stop = stop_on_signals()?;
     let mut found = counted(&args, &plan, &stop)?;
     if found.lacks_ratios() && !args.no_simulation {
@@ -147,10 +152,7 @@ fn simulate(args: &Args, machine: &Machine, found: &mut Stat) -> Result<()> {
     };
     let setup = |machine: &Machine| -> Result<Box<Setup>> { Ok(Box::new(args.setup.of(machine)?)) };
     let job = Job::new(&args.machine.machine, |machine| Ok(Wanted::Simulation(setup(machine)?, None)))?;
-    let trace = Arc::new(open(&directory)?);
-    if has_gaps(&trace) {
-        bail!("{}: recorded in bursts, and ratios are simulated of whole traces only", directory.display());
-    }
+    let trace = whole_trace(&directory)?;
     let causes = job.run(trace.clone())?;
     let job = Job::new(&args.machine.machine, |machine| Ok(Wanted::Timing(setup(machine)?)))?;
     let timed = job.run(trace)?;
@@ -168,6 +170,15 @@ fn simulate(args: &Args, machine: &Machine, found: &mut Stat) -> Result<()> {
     }
     found.simulate(&simulated.ratios, simulated.run);
     Ok(())
+}
+
+/// Opens a trace, of which ratios can be simulated.
+fn whole_trace(directory: &Path) -> Result<Arc<Trace>> {
+    let trace = open(directory)?;
+    if has_gaps(&trace) {
+        bail!("{}: recorded in bursts, and ratios are simulated of whole traces only", directory.display());
+    }
+    Ok(Arc::new(trace))
 }
 
 /// Records the program if memlode built it; nothing else is known of others.

@@ -30,7 +30,7 @@ fn add(out: &mut Columns, id: &str, holds: Holds, values: &[&NamedValue]) {
             }),
         ),
         Holds::Seconds | Holds::Share => out.maybe_f64(id, values.iter().map(|value| fraction(value))),
-        Holds::Word(_) | Holds::File | Holds::Name => {
+        Holds::Word(_) | Holds::File | Holds::Name | Holds::Number => {
             out.maybe_text(id, values.iter().map(|value| text(value)));
         }
         Holds::Histogram => pairs(out, id, ["from_bytes", "times"], values),

@@ -223,58 +223,15 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::io;
     use std::rc::Rc;
-
-    use memlode_counters::kernel::Reading;
 
     use super::*;
     use crate::bias::counters::CounterTable;
-    use crate::stat::fake::FakeGroup;
+    use crate::stat::fake::FakeKernel;
 
     /// Two contexts, 4 KiB apart, are slow, as loads are blocked there.
     fn is_spike(context: usize) -> bool {
         context % 256 == 199
-    }
-
-    /// A kernel that counts what Skylake's events are in the context that runs.
-    struct Fake {
-        context: Rc<Cell<usize>>,
-        /// The event with this code does not exist.
-        lacks: u64,
-        has_unit: bool,
-    }
-
-    impl Kernel for Fake {
-        fn open(
-            &self,
-            events: &[CounterEvent],
-            _: Target,
-            with_kernel: bool,
-        ) -> io::Result<Box<dyn CounterGroup>> {
-            assert!(
-                !with_kernel && events.len() <= 6,
-                "four general counters and two fixed ones: {events:?}"
-            );
-            if !self.has_unit || events.contains(&CounterEvent::Raw(self.lacks)) {
-                return Err(io::Error::from_raw_os_error(libc::ENOENT));
-            }
-            let (events, context) = (events.to_vec(), self.context.clone());
-            let reading = move |event: &CounterEvent| Reading {
-                count: truth(*event, context.get()),
-                wanted: 1,
-                counted: 1,
-            };
-            Ok(Box::new(FakeGroup(move || events.iter().map(&reading).collect::<Vec<Reading>>())))
-        }
-
-        fn paranoid(&self) -> Option<i32> {
-            Some(2)
-        }
-
-        fn has_unit(&self) -> bool {
-            self.has_unit
-        }
     }
 
     /// The truth: the count of an event in a context.
@@ -296,7 +253,15 @@ mod tests {
         let table = EventTable::named("skylake-sp").unwrap();
         let plan =
             CounterSweepPlan { table: &table, contexts: CONTEXTS, passes: 2, time: Duration::MAX, seed: 5 };
-        let kernel = Fake { context: context.clone(), lacks, has_unit };
+        let now = context.clone();
+        // What Skylake's events count in the context that runs, of which one does not exist.
+        let kernel = FakeKernel::counting(move |event, _| truth(event, now.get())).refusing(
+            move |event, with_kernel| {
+                assert!(!with_kernel);
+                (!has_unit || event == CounterEvent::Raw(lacks)).then_some(libc::ENOENT)
+            },
+        );
+        let kernel = FakeKernel { has_unit, most_events: 6, ..kernel };
         sweep(&plan, &kernel, &mut |at| {
             context.set(at);
             Ok(())

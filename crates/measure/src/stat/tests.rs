@@ -1,24 +1,9 @@
-//! A kernel whose counts and refusals are known.
-
-use std::cell::Cell;
-use std::io;
-use std::rc::Rc;
+//! Results of counts and refusals that are known.
 
 use memlode_counters::stat::{Change, Interval};
 
-use super::fake::FakeGroup;
+use super::fake::FakeKernel;
 use super::*;
-
-/// Counts by event as functions of the number of the run, or an error of the system.
-struct Fake {
-    /// The error that each kind of event is answered with, given whether the kernel's part is wanted.
-    refuses: fn(CounterEvent, bool) -> Option<i32>,
-    paranoid: i32,
-    has_unit: bool,
-    /// The part of the time that counters run.
-    runs: f64,
-    opened: Rc<Cell<usize>>,
-}
 
 /// The truth: what each code of Skylake's counts, in the run of this number.
 fn truth(event: CounterEvent, run: usize) -> u64 {
@@ -34,36 +19,8 @@ fn truth(event: CounterEvent, run: usize) -> u64 {
     }
 }
 
-impl Kernel for Fake {
-    fn open(
-        &self,
-        events: &[CounterEvent],
-        _: Target,
-        with_kernel: bool,
-    ) -> io::Result<Box<dyn CounterGroup>> {
-        if let Some(errno) = events.iter().find_map(|event| (self.refuses)(*event, with_kernel)) {
-            return Err(io::Error::from_raw_os_error(errno));
-        }
-        let run = self.opened.get();
-        self.opened.set(run + 1);
-        let counted = (1e9 * self.runs) as u64;
-        let reading =
-            |event: &CounterEvent| Reading { count: truth(*event, run), wanted: 1_000_000_000, counted };
-        let readings: Vec<Reading> = events.iter().map(reading).collect();
-        Ok(Box::new(FakeGroup(move || readings.clone())))
-    }
-
-    fn paranoid(&self) -> Option<i32> {
-        Some(self.paranoid)
-    }
-
-    fn has_unit(&self) -> bool {
-        self.has_unit
-    }
-}
-
-fn willing() -> Fake {
-    Fake { refuses: |_, _| None, paranoid: 2, has_unit: true, runs: 1.0, opened: Rc::default() }
+fn willing() -> FakeKernel {
+    FakeKernel::counting(truth)
 }
 
 fn plan(table: Option<&str>, pid: Option<u32>) -> StatPlan {
@@ -77,7 +34,7 @@ fn plan(table: Option<&str>, pid: Option<u32>) -> StatPlan {
     }
 }
 
-fn counted_by(fake: &Fake, table: Option<&str>) -> Stat {
+fn counted_by(fake: &FakeKernel, table: Option<&str>) -> Stat {
     stat(&plan(table, None), fake, &mut |_| Ok(0.25)).expect("counts")
 }
 
@@ -111,11 +68,8 @@ fn ratios_are_those_of_the_truth_and_intervals_hold_it() {
 
 #[test]
 fn without_a_unit_the_kernels_events_remain_and_each_ratio_says_why() {
-    let fake = Fake {
-        has_unit: false,
-        refuses: |event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::ENOENT),
-        ..willing()
-    };
+    let fake = willing().refusing(|event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::ENOENT));
+    let fake = FakeKernel { has_unit: false, ..fake };
     for table in [None, Some("zen4")] {
         let found = counted_by(&fake, table);
         assert_eq!(found.seconds.len(), 8, "no run is made for groups that cannot be counted");
@@ -129,7 +83,7 @@ fn without_a_unit_the_kernels_events_remain_and_each_ratio_says_why() {
 /// The kernel's part is forbidden: what has a meaning without it is counted without it, and what has none is not zero.
 #[test]
 fn what_happens_in_the_kernel_is_never_a_silent_zero() {
-    let fake = Fake { refuses: |_, with_kernel| with_kernel.then_some(libc::EACCES), ..willing() };
+    let fake = willing().refusing(|_, with_kernel| with_kernel.then_some(libc::EACCES));
     let found = counted_by(&fake, Some("skylake-sp"));
     for count in &found.software {
         match &count.found {
@@ -158,7 +112,7 @@ fn each_way_of_refusing_reaches_the_result() {
         (|_, _| Some(libc::ENOSYS), 2, CountRefusal::NoPerf),
     ];
     for (refuses, paranoid, expected) in raw {
-        let found = counted_by(&Fake { refuses, paranoid, ..willing() }, Some("icelake-sp"));
+        let found = counted_by(&FakeKernel { paranoid, ..willing().refusing(refuses) }, Some("icelake-sp"));
         assert!(found.ratios.iter().all(|ratio| *refusal(&ratio.found) == expected), "{expected:?}");
         let software = found.software.iter().filter(|count| count.found.interval().is_none()).count();
         assert_eq!(
@@ -170,7 +124,7 @@ fn each_way_of_refusing_reaches_the_result() {
         ((|_, _| Some(libc::ESRCH)) as Refuses, CountRefusal::NoProcess { pid: 99 }),
         (|_, _| Some(libc::EPERM), CountRefusal::NotYours { pid: 99 }),
     ] {
-        let refused = stat(&plan(None, Some(99)), &Fake { refuses, ..willing() }, &mut |_| Ok(1.0));
+        let refused = stat(&plan(None, Some(99)), &willing().refusing(refuses), &mut |_| Ok(1.0));
         let Err(StatError::Refused(refusal)) = refused else { panic!("{refused:?}") };
         assert_eq!(refusal, expected);
     }
@@ -178,7 +132,7 @@ fn each_way_of_refusing_reaches_the_result() {
 
 #[test]
 fn a_counter_that_did_not_run_all_the_time_has_no_value() {
-    let found = counted_by(&Fake { runs: 0.5, ..willing() }, Some("skylake-sp"));
+    let found = counted_by(&FakeKernel { runs: 0.5, ..willing() }, Some("skylake-sp"));
     assert_eq!(*refusal(of(&found, Ratio::LoadRate)), CountRefusal::Shared { percent: 50 });
     assert_eq!(*refusal(&found.software[0].found), CountRefusal::Shared { percent: 50 });
 }

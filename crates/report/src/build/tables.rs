@@ -55,6 +55,7 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
         }
         Value::File(directory, name) => model::Value::Text(naming.file((*directory, *name))),
         Value::Name(what) => model::Value::Text(data_name(&naming.data(what))),
+        Value::Number(number) => model::Value::Text(number.to_string()),
         Value::Threads(threads) => {
             model::Value::Threads(threads.iter().map(|(thread, count)| (thread.0, *count)).collect())
         }

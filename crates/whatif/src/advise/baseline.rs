@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
+use memlode_attribute::values::SeenValues;
 use memlode_attribute::{AliasRow, CostModel, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
@@ -25,7 +26,7 @@ use crate::plan::{Plan, PlanInputs};
 use crate::predict::{Predictor, Unpredictable};
 use crate::remedy::{Case, CaseSubject, Proposal, proposals};
 use crate::uses::uses;
-use crate::values::{RecordedValues, Seen};
+use crate::values::RecordedValues;
 
 /// A trace on a machine, counted as it is. What is not needed at once is found out when it is.
 pub struct Baseline {
@@ -194,14 +195,18 @@ impl Baseline {
             if let Edit::Narrow { structure, member, to } = edit
                 && let Some(seen) = self.seen(structure, member).filter(|seen| !seen.fits(*to))
             {
-                return Err(AdviseError::Value { edit: edit.to_string(), value: seen.widest(), to: *to });
+                return Err(AdviseError::Value {
+                    edit: edit.to_string(),
+                    value: seen.widest().to_string(),
+                    to: *to,
+                });
             }
         }
         Ok(plan)
     }
 
     /// Values of a member, if they were recorded.
-    pub fn seen(&self, structure: &str, member: &str) -> Option<Seen> {
+    pub fn seen(&self, structure: &str, member: &str) -> Option<SeenValues> {
         self.values().of_member(self.trace.sites(), structure, member)
     }
 

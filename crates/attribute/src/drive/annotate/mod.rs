@@ -8,6 +8,7 @@
 //! objects of one class, a *cell*; a row holds the number of its cell, and a cell is described once. So a name costs nothing
 //! per row, and whoever needs names looks each up once.
 
+mod coming;
 mod no_caches;
 mod paths;
 mod recorder;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use memlode_replay::{Piece, Replayed};
 use memlode_simulate::{Cause, Translation};
-use memlode_trace::event::{ProcessId, SyncKind, ThreadId};
+use memlode_trace::event::{ProcessId, SyncKind, ThreadId, Values};
 use memlode_trace::sites::{FunctionId, LocationId, SiteId, TypeId};
 
 pub use self::paths::PathStep;
@@ -74,6 +75,8 @@ pub struct Extras {
     pub places: bool,
     /// Operations that order threads ([`AnnotatedAccesses::syncs`]).
     pub syncs: bool,
+    /// Values that accesses loaded and stored, where the program was built to tell ([`AnnotatedAccesses::values`]).
+    pub values: bool,
 }
 
 impl Extras {
@@ -83,6 +86,7 @@ impl Extras {
             paths: self.paths || other.paths,
             places: self.places || other.places,
             syncs: self.syncs || other.syncs,
+            values: self.values || other.values,
         }
     }
 }
@@ -130,6 +134,8 @@ pub struct AnnotatedAccesses {
     pub syncs: Vec<SyncEvent>,
     /// Blocks of memory that began or ended meanwhile, in order, if they were asked for; not a column.
     pub blocks: Vec<BlockEvent>,
+    /// Values that rows loaded and stored, by row, if they were asked for; not a column. Not every row has one.
+    pub values: Values,
 }
 
 /// A block of memory that begins or ends.
@@ -221,9 +227,11 @@ impl AnnotatedAccesses {
             why,
             blocks,
             syncs,
+            values,
         } = self;
         blocks.clear();
         syncs.clear();
+        values.clear();
         empty(sequence, ROWS);
         empty(stamp, ROWS);
         empty(address, ROWS);
@@ -351,6 +359,7 @@ fn start<S: Answers + Send + 'static>(
             };
             let Some(time) = times.at(piece) else { return ControlFlow::Continue(()) };
             profiler.caches.begin(thread, process, *time);
+            profiler.caches.expect_values(piece);
             profiler.observe_piece(piece);
             *time = profiler.caches.time();
             done.fetch_add(usize::from(piece.is_last()), Ordering::Relaxed);

@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use crossbeam_channel::{Receiver, Sender};
+use memlode_replay::Piece;
 use memlode_simulate::{
     Cause, Detailed, Hierarchy, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Space, Tag,
 };
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::count::engine::{Engine, LoopMode, NewBlock, NewCell, NewSync, NoLane};
+use crate::count::engine::{Engine, LoopMode, NO_PLACE, NewBlock, NewCell, NewSync, NoLane};
+use crate::drive::annotate::coming::ComingValues;
 use crate::drive::annotate::paths::TagMeanings;
 use crate::drive::annotate::{
     AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Extras, Life, Options, ROWS, Sent,
@@ -84,6 +86,8 @@ pub(super) struct Recorder<S> {
     left: u64,
     /// The numbers of those that are wanted.
     stretch: Range<u64>,
+    /// Values that the accesses of the piece at hand moved, if they are wanted.
+    values: Option<ComingValues>,
 }
 
 impl<S: Answers> Recorder<S> {
@@ -116,6 +120,7 @@ impl<S: Answers> Recorder<S> {
             sequence: 0,
             left: options.limit,
             stretch: options.stretch.clone(),
+            values: options.extras.values.then(ComingValues::default),
         }
     }
 
@@ -125,6 +130,13 @@ impl<S: Answers> Recorder<S> {
         self.space = Space::of(process.0);
         (self.process, self.thread) = (process, thread);
         self.time = time;
+    }
+
+    /// Takes up the values of the piece whose accesses come next.
+    pub fn expect_values(&mut self, piece: &Piece<'_>) {
+        if let Some(values) = &mut self.values {
+            values.take(piece);
+        }
     }
 
     /// The time it is in the stream at hand.
@@ -175,6 +187,10 @@ impl<S: Answers> Recorder<S> {
             rows.cell.push(cell);
             rows.level.push(level);
             rows.why.extend(why);
+            if let Some(value) = self.values.as_ref().and_then(ComingValues::now) {
+                let row = rows.rows() as u32 - 1;
+                rows.values.push(row, |bytes| bytes.extend_from_slice(value));
+            }
             self.left -= 1;
             if self.events.rows() >= ROWS || self.left == 0 {
                 self.filled();
@@ -302,6 +318,15 @@ impl<S: Answers> Engine for Recorder<S> {
         self.events.syncs.push(SyncEvent { row, thread, kind: sync.kind, address, object });
         if self.events.syncs.len() >= ROWS {
             self.send();
+        }
+    }
+
+    #[inline(always)]
+    fn comes(&mut self, place: usize, bytes: u32) {
+        if let Some(values) = &mut self.values {
+            // What is several rows has no value as a whole.
+            let is_one = bytes <= self.caches.first_level().line_bytes;
+            values.come(if is_one { place } else { NO_PLACE });
         }
     }
 
