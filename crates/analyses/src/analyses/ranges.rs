@@ -323,7 +323,9 @@ impl Analysis for Ranges {
     fn finish(&self, state: InObjects, view: &View<'_>) -> Findings {
         let mut objects: Vec<(u32, OfObject)> = state.objects.into_iter().collect();
         let accesses = |of: &OfObject| of.counts.values().fold(0u64, |sum, more| sum.saturating_add(*more));
-        objects.sort_by_key(|(object, of)| (Reverse(accesses(of)), *object));
+        // Of equal ones, by what all readers of the trace call alike.
+        let name = |object: u32| format!("{:?}", view.cells.objects[object as usize]);
+        objects.sort_by_cached_key(|(object, of)| (Reverse(accesses(of)), name(*object)));
         let (mut all, mut over_time) = (Vec::new(), Vec::new());
         for (object, of) in &objects {
             let home = || Value::Object(view.cells.objects[*object as usize].clone());
