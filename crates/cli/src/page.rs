@@ -137,7 +137,7 @@ impl Subject<'_> {
     fn code(&self, report: &Report, sources: &mut Sources) -> Result<NamedListing> {
         let wanted = WantedLines::Hot(LISTED);
         let mut found = listing(report, None, sources, &wanted, 0);
-        let job = Job { machine: self.machine.clone(), wanted: Wanted::Report(None) };
+        let job = Job { machine: self.machine.clone(), wanted: Wanted::Report(None), by_path: false };
         let analysed = job.run(self.trace.clone())?;
         if let Found::Report(profile, ..) = &analysed.found {
             code::add(
