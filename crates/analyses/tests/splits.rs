@@ -318,7 +318,7 @@ fn split(
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 15] = [
+const ARGUMENTS: [(&str, &str); 16] = [
     ("accesses", ""),
     ("accesses", "misses=yes"),
     ("alias", "least=1"),

@@ -18,7 +18,7 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 13] {
+pub fn all() -> [Registered; 14] {
     [
         Registered::of::<accesses::Accesses>(),
         Registered::of::<alias::Alias>(),
