@@ -221,7 +221,7 @@ fn wait(running: &Mutex<Option<Running>>) -> Result<Waited, String> {
         Next::Batch(events) => {
             // The columns are the consumer's from here on: there is no memory to use again but that of the rest.
             let mut table = ArrowTable::default();
-            let back = running.encoder.encode(events, running.annotations.cells(), &mut table);
+            let back = running.encoder.encode(*events, running.annotations.cells(), &mut table);
             running.annotations.give_back(back);
             if let Some(known) = &running.part {
                 let mut known = known.iter();

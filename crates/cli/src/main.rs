@@ -30,7 +30,6 @@ mod patch;
 mod place;
 mod python;
 mod show;
-#[cfg(feature = "measure")]
 mod stop;
 mod term;
 

@@ -167,7 +167,7 @@ mod tests {
         let found = stretches(&[1000; 10], 3000);
         assert_eq!(found.iter().map(Range::len).sum::<usize>(), 3, "{found:?}");
         assert!(found[0].start > 0 || found[1].start > 1, "{found:?}");
-        assert_eq!(stretches(&[5, 5], 10), [0..2]);
-        assert_eq!(stretches(&[], 10), [0..0]);
+        assert_eq!(stretches(&[5, 5], 10).as_slice(), std::slice::from_ref(&(0..2)));
+        assert_eq!(stretches(&[], 10).as_slice(), std::slice::from_ref(&(0..0)));
     }
 }

@@ -297,7 +297,7 @@ pub struct Annotations {
 /// The result of waiting for a batch.
 pub enum Next {
     /// A batch.
-    Batch(AnnotatedAccesses),
+    Batch(Box<AnnotatedAccesses>),
     /// None yet.
     Later,
     /// None any more.
@@ -392,7 +392,7 @@ impl Annotations {
     pub fn next_within(&mut self, time: Duration) -> Next {
         let Some(batches) = &self.batches else { return Next::End };
         match batches.recv_timeout(time) {
-            Ok(sent) => Next::Batch(self.take(sent)),
+            Ok(sent) => Next::Batch(Box::new(self.take(sent))),
             Err(RecvTimeoutError::Timeout) => Next::Later,
             Err(RecvTimeoutError::Disconnected) => Next::End,
         }
