@@ -12,7 +12,8 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
     [what_if]           before, after: a trace each; edit, verdict: what `memlode whatif` predicts of the one, and
                         says of it (a list: either of these). The misses of each level are within 10% of those
                         of the other, or within 0.1% of the accesses where they are less than 10,000
-    [analysed]          trace, analysis; then by table, what its rows are about, in any order: "TYPE.MEMBER: KIND" or a line
+    [analysed]          trace, analysis; then by table, what its rows are about, in any order: a line, or
+                        "TYPE.MEMBER: KIND"
     [ratios]            files: what `memlode stat -o` wrote; then by ratio, the simulated value of each file, to 2%
                         or 0.0005
 
@@ -206,14 +207,15 @@ def analysed(stage, trace, analysis, **expected):
     command = [BIN / "memlode", "replay", stage.folder / trace, "--analyse", analysis, "--json", "--machine", "generic"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
-    def subject(row):
+    def about(row):
         if line := row.get("line"):
             return f"{pathlib.Path(line['file']).name}:{line['line']}"
         return f"{row['data']['type']}.{row['data']['member']}: {row['kind']}"
 
     for table in found["tables"]:
-        told = [wanted if ": " in wanted else "{}:{}".format(*stage.line(wanted)) for wanted in expected[table["table"]]]
-        rows = [subject(row) for row in table["rows"]]
+        wanted = expected[table["table"]]
+        told = [subject if ": " in subject else "{}:{}".format(*stage.line(subject)) for subject in wanted]
+        rows = [about(row) for row in table["rows"]]
         if sorted(rows) != sorted(told):
             raise Broken(f"{trace}: {table['table']} has {rows}, not {told}")
     return f"{trace}: {analysis} has the rows that are told"
