@@ -31,7 +31,6 @@ mod line_bytes;
 mod live;
 mod machine;
 mod newcomer;
-mod one_answer;
 mod part;
 mod placement;
 mod record;

@@ -15,10 +15,6 @@ import sys
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-from one_answer import disagreement  # noqa: E402
-
 ROOT = HERE.parent.parent
 WORK = ROOT / "target" / "corpus"
 BIN = pathlib.Path(os.environ.get("MEMLODE_BIN", ROOT / "target" / "memlode" / "bin" / "memlode"))
@@ -49,17 +45,8 @@ def json_of(*words, machine="generic"):
     return json.loads(memlode(*words, *simulated, "--machine", machine, "--json"))
 
 
-def one_answer(trace, advice, machine="generic"):
-    """What the report says of edits is what `advise` found; by the machine's rules there is no report."""
-    why = None if machine.endswith(".toml") else disagreement(json_of("report", trace), advice)
-    if why:
-        raise Wrong(why)
-
-
 def nothing_is_advised(name, folder="clean", machine="generic"):
-    trace = recorded(HERE / folder / f"{name}.c")
-    found = json_of("advise", trace, machine=machine)
-    one_answer(trace, found, machine)
+    found = json_of("advise", recorded(HERE / folder / f"{name}.c"), machine=machine)
     if found["worth_it"]:
         advised = [f"{'; '.join(item['edits'])} ({item['gain']:.1%})" for item in found["worth_it"]]
         raise Wrong(f"advised: {', '.join(advised)}")
@@ -79,7 +66,6 @@ def the_cure_is_advised(name, answer, folder="sick"):
     advised = ["; ".join(item["edits"]) for item in found["worth_it"]]
     if not advised or not any(advised[0].startswith(cure) for cure in answer["cures"]):
         raise Wrong(f"advised first: {advised[:1] or 'nothing'}, not {' or '.join(answer['cures'])}")
-    one_answer(trace, found, answer.get("machine", "generic"))
     return f"{advised[0]} ({found['worth_it'][0]['gain']:+.1%})"
 
 

@@ -6,19 +6,17 @@ use anyhow::{Context, Result, bail};
 use memlode_attribute::Profile;
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
-use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::Note;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{self, is_empty, nothing_decoded, nothing_recorded, sentences};
-use memlode_report::render::terminal;
 use memlode_trace::Trace;
 use memlode_whatif::advise::Baseline;
 use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
 
 use crate::analyse::threads;
-use crate::{place, stop, term};
+use crate::{place, term};
 
 /// Counts a trace, as `report` does or with a machine's rules, and reports what it lacks.
 pub fn count(
@@ -74,14 +72,6 @@ impl Host for Terminal {
     fn progress(&self, doing: &'static str) -> ReplayProgress {
         let bar = term::Progress::new(self.chunks, doing);
         Box::new(move |done| bar.advance_to(done))
-    }
-
-    fn found(&self, edits: &[Edit], gain: f64) {
-        term::line(&terminal::found(edits, gain));
-    }
-
-    fn is_stopped(&self) -> bool {
-        stop::is_search_ended()
     }
 
     fn allocators(&self) -> AllocatorFactory {

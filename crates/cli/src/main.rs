@@ -17,7 +17,6 @@ mod destination;
 mod door;
 mod driver;
 mod exported;
-mod glance;
 mod install;
 mod interrupt;
 #[cfg(feature = "measure")]

@@ -1,7 +1,7 @@
 //! A flag for work that ends early and keeps what it has.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -19,19 +19,4 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
             .context("cannot receive signals")?;
     }
     Ok(stop)
-}
-
-/// Set when a search is to end with what it has.
-static SEARCH: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-
-/// Has the first of these signals end the search that a command does.
-pub fn end_search_on_signals() -> Result<()> {
-    let stop = stop_on_signals()?;
-    SEARCH.get_or_init(|| stop);
-    Ok(())
-}
-
-/// Returns true once a signal has ended the search.
-pub fn is_search_ended() -> bool {
-    SEARCH.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }

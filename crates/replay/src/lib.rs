@@ -24,7 +24,6 @@
 
 pub mod check;
 mod crew;
-mod excerpt;
 mod live;
 mod moments;
 mod order;
@@ -34,7 +33,6 @@ mod strides;
 mod walks;
 
 pub use crew::Replayed;
-pub use excerpt::{Excerpt, stretches};
 pub use live::{LiveStore, LiveTrace, live};
 pub use moments::{Inside, Moment, moments};
 pub use order::Replay;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Cycles of a part of a trace under other placements of the same objects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
-    /// Chunks up to the end of the part.
+    /// Chunks of the part.
     pub chunks: usize,
     /// Its accesses, about.
     pub accesses: u64,
@@ -67,7 +67,7 @@ impl Noise {
 }
 
 /// The way in which cycles are reckoned: what was kept by another one is of no use.
-const COST: &str = "the cost model of reports, a site's own misses overlapping, of stretches over the run";
+const COST: &str = "the cost model of reports, a site's own misses overlapping";
 
 fn file(machine: &Machine, rules: &str) -> PathBuf {
     let known = format!("{}\n{COST}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);

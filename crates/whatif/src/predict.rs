@@ -1,6 +1,6 @@
 //! A trace as it is, and as it would be.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use memlode_attribute::{
     has_gaps, heap_calls,
 };
 use memlode_machine::Machine;
-use memlode_replay::{Excerpt, Replayed, stretches};
+use memlode_replay::Replayed;
 use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
@@ -80,7 +80,7 @@ impl Predictor<'_> {
     /// # Errors
     /// That the machine cannot be simulated.
     pub fn as_it_is(&self, watch: impl Fn(usize) + Sync) -> Result<(Profile, Replayed), Unpredictable> {
-        self.count(self.setup, None, watch)
+        self.count(self.setup, None, usize::MAX, watch)
     }
 
     /// The machine's set-up with the pages of a plan, which are on the memory nodes that it says.
@@ -110,7 +110,7 @@ impl Predictor<'_> {
         let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
         let setup = self.setup_under(plan, &moved);
-        let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), watch)?;
+        let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), usize::MAX, watch)?;
         Ok(Prediction { profile, replayed, moved, footprint })
     }
 
@@ -149,21 +149,21 @@ impl Predictor<'_> {
     /// That the machine cannot be simulated, or the blocks not be placed.
     pub fn aliases(
         &self,
-        part: &TracePart,
+        part: &TraceStart,
         plan: Option<&Plan>,
     ) -> Result<Vec<AliasRow<Home>>, Unpredictable> {
         if self.machine.in_flight.is_none() {
             return Ok(Vec::new());
         }
         let mut model = |_| Ok(Box::new(AllocatorModel::new(None)) as Box<_>);
-        let calls = (&part.calls[..], part.stretches.chunks);
+        let calls = (&part.calls[..], part.chunks);
         let place = |plan| place_calls(&self.trace, plan, calls, self.threads.saturating_sub(1), &mut model);
         let moved = plan.map(place).transpose().map_err(Unpredictable::Placement)?;
         let setup = Setup { rules: RuleChoice::Lru, ..Setup::of(self.machine) };
-        let watch = |done: usize| self.go_on(done, part.stretches.replayed_chunks());
-        let source = &part.stretches.source;
+        let watch = |done: usize| self.go_on(done, part.chunks);
+        let source = Source::Stored(self.trace.clone());
         let map = moved.as_ref().map(|(moved, _)| moved as &dyn AddressMap);
-        let simulation = Simulation::of(source, self.machine).threads(self.threads).under(map);
+        let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
         let (found, _) = simulation.causes(&setup, watch)?;
         Ok(found.aliases(|cell| found.profile.classes[cell.class.0 as usize].home.clone()))
     }
@@ -229,67 +229,44 @@ impl Predictor<'_> {
         let run: Result<Vec<f64>, Unpredictable> =
             placed.into_iter().map(|cycles| Ok(cycles?.run / part.cycles.run.max(1.0))).collect();
         let run = run?;
-        Ok(Noise { chunks: part.stretches.chunks, accesses: part.accesses, run })
+        Ok(Noise { chunks: part.chunks, accesses: part.accesses, run })
     }
 
-    /// A part of the trace with this profile: stretches with so many accesses, spread over all of it, or all of it if it has no
-    /// more. Of a trace with gaps, its beginning.
+    /// The beginning of the trace with this profile: so many accesses, and a chunk more at most.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
-    pub fn part(&self, most: u64, whole: &Profile) -> Result<TracePart, Unpredictable> {
-        let by_chunk: Vec<u64> = self.trace.chunks().iter().map(|chunk| chunk.accesses()).collect();
-        let (trace, workers) = (&self.trace, self.threads.saturating_sub(1));
-        let (source, wanted) = match has_gaps(trace) {
-            true => {
-                let mut before = 0;
-                let chunks = by_chunk.iter().take_while(|&&of_chunk| {
-                    let is_wanted = before < most;
-                    before += of_chunk;
-                    is_wanted
-                });
-                (Source::Stored(trace.clone()), std::iter::once(0..chunks.count()).collect())
+    pub fn part(&self, most: u64, whole: &Profile) -> Result<TraceStart, Unpredictable> {
+        let mut accesses = 0_u64;
+        let mut chunks = 0;
+        for chunk in self.trace.chunks() {
+            if accesses >= most {
+                break;
             }
-            false => {
-                let wanted = stretches(&by_chunk, most);
-                let excerpt = Arc::new(Excerpt::of(trace, workers, &wanted));
-                (Source::Excerpt { trace: trace.clone(), excerpt }, wanted)
-            }
-        };
-        let accesses = wanted.iter().flat_map(|range| &by_chunk[range.clone()]).sum();
-        let is_whole = wanted.iter().map(Range::len).sum::<usize>() == by_chunk.len();
-        let chunks = wanted.last().map_or(0, |range| range.end);
+            chunks += 1;
+            accesses += chunk.accesses();
+        }
         let mut calls = Vec::new();
-        heap_calls(trace, chunks, workers, |call| {
+        heap_calls(&self.trace, chunks, self.threads.saturating_sub(1), |call| {
             calls.push(call);
             ControlFlow::Continue(())
         });
-        let is_spread = !is_whole && matches!(source, Source::Excerpt { .. });
-        let part = Stretches { source, chunks, is_spread };
-        // By the same road as its placements.
-        let profile = self.count_part(self.setup, &Moved::default(), &part)?;
+        // By the same road as its placements: others may be a few chunks further when they stop.
+        let (profile, _) = self.count(self.setup, Some(&Moved::default()), chunks, |_| {})?;
         let costs = self.costs(&profile);
-        // Programs get their memory when they begin, and a part stands for the whole.
+        // Programs get their memory when they begin, and a beginning stands for the whole.
         let accesses_of =
             |of: &Profile| of.cells.iter().map(|cell| cell.counts.accesses()).sum::<u64>() as f64;
-        let share = accesses_of(&profile) / accesses_of(whole).max(1.0);
-        let (fresh, fresh_share) = match part.is_spread {
-            true => (FreshMemory::of(whole), share),
-            false => {
-                let kernel = self.fresh_cycles(&profile);
-                let expected = self.fresh_cycles(whole) * share;
-                (FreshMemory::of(&profile), if kernel > 0.0 { expected / kernel } else { 0.0 })
-            }
-        };
-        let kernel = fresh.cycles(self.machine, &FxHashMap::default()) * fresh_share;
-        let mut part = TracePart {
-            stretches: part,
+        let kernel = self.fresh_cycles(&profile);
+        let expected = self.fresh_cycles(whole) * accesses_of(&profile) / accesses_of(whole).max(1.0);
+        let fresh_share = if kernel > 0.0 { expected / kernel } else { 0.0 };
+        let mut part = TraceStart {
+            chunks,
             accesses,
-            is_whole,
             calls,
-            cycles: Cycles::of(&profile, &costs, self.machine, kernel),
+            cycles: Cycles::of(&profile, &costs, self.machine, kernel * fresh_share),
             placed: Cycles::default(),
-            fresh,
+            fresh: FreshMemory::of(&profile),
             fresh_share,
             parallelism: costs.parallelism().clone(),
         };
@@ -297,46 +274,20 @@ impl Predictor<'_> {
         Ok(part)
     }
 
-    /// Counts a part of the trace.
-    fn count_part(
-        &self,
-        setup: Option<&Setup>,
-        moved: &Moved,
-        part: &Stretches,
-    ) -> Result<Profile, Unpredictable> {
-        let chunks = part.replayed_chunks();
-        let (mut profile, _) = self.count_of(&part.source, setup, Some(moved), chunks, |_| {})?;
-        if part.is_spread {
-            // A line that was not seen before was touched by what is left out.
-            profile.cells.iter_mut().for_each(|cell| cell.counts.first_touches = 0);
-        }
-        Ok(profile)
-    }
-
-    /// Counts all of the trace.
+    /// Counts so many chunks.
     fn count(
         &self,
-        setup: Option<&Setup>,
-        map: Option<&dyn AddressMap>,
-        watch: impl Fn(usize) + Sync,
-    ) -> Result<(Profile, Replayed), Unpredictable> {
-        self.count_of(&Source::Stored(self.trace.clone()), setup, map, usize::MAX, watch)
-    }
-
-    /// Counts so many chunks of a source.
-    fn count_of(
-        &self,
-        source: &Source,
         setup: Option<&Setup>,
         map: Option<&dyn AddressMap>,
         chunks: usize,
         watch: impl Fn(usize) + Sync,
     ) -> Result<(Profile, Replayed), Unpredictable> {
+        let source = Source::Stored(self.trace.clone());
         let watch = |done: usize| {
             watch(done);
             self.go_on(done, chunks)
         };
-        let simulation = Simulation::of(source, self.machine).threads(self.threads).under(map);
+        let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
         let counted = match setup {
             None => simulation.count(watch)?,
             Some(setup) => {
@@ -384,39 +335,19 @@ pub fn side_by_side<T: Sync, R: Send>(
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// Stretches of a trace.
-struct Stretches {
-    source: Source,
-    /// The number of chunks up to the end of the last one.
-    chunks: usize,
-    /// True if something is left out between them, or before them.
-    is_spread: bool,
-}
-
-impl Stretches {
-    /// Chunks of the source that are replayed.
-    fn replayed_chunks(&self) -> usize {
-        match self.source {
-            Source::Excerpt { .. } => usize::MAX,
-            Source::Stored(_) | Source::Live { .. } => self.chunks,
-        }
-    }
-}
-
-/// A part of a trace, and what was counted of it.
-pub struct TracePart {
-    stretches: Stretches,
+/// The beginning of a trace, and what was counted of it.
+pub struct TraceStart {
+    /// So many chunks.
+    pub chunks: usize,
     /// So many accesses, about.
     pub accesses: u64,
-    /// True if it is all of the trace.
-    pub is_whole: bool,
-    /// Allocation calls up to its end.
+    /// Its allocation calls.
     calls: Vec<HeapCall>,
     /// Its cycles as it is.
     pub cycles: Cycles,
     /// Its cycles when its blocks are placed by the model, as those of candidates are.
     pub placed: Cycles,
-    /// The fresh memory that it has as it is; of stretches, that of the whole trace.
+    /// The fresh memory that it has as it is.
     fresh: FreshMemory,
     /// The part of the kernel's work for it that is charged to so many accesses.
     fresh_share: f64,
@@ -424,7 +355,7 @@ pub struct TracePart {
     parallelism: Parallelism,
 }
 
-impl TracePart {
+impl TraceStart {
     /// The cycles of the part under a plan, placed by the model of glibc's malloc.
     ///
     /// # Errors
@@ -439,18 +370,15 @@ impl TracePart {
         let placed = place_calls(
             &predictor.trace,
             plan,
-            (&self.calls, self.stretches.chunks),
+            (&self.calls, self.chunks),
             predictor.threads.saturating_sub(1),
             &mut model,
         );
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
         let setup = predictor.setup_under(plan, &moved);
-        let profile = predictor.count_part(setup.as_ref(), &moved, &self.stretches)?;
+        let (profile, _) = predictor.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
         let costs = predictor.costs_under(&profile, plan, &self.parallelism);
-        let fresh = match self.stretches.is_spread {
-            true => self.fresh.grown(plan, footprint),
-            false => self.fresh.under(&profile, plan, footprint),
-        };
+        let fresh = self.fresh.under(&profile, plan, footprint);
         let kernel = fresh.cycles(predictor.machine, &plan.pages()) * self.fresh_share;
         Ok(Cycles::of(&profile, &costs, predictor.machine, kernel))
     }

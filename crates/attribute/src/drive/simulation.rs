@@ -85,8 +85,7 @@ impl<'a> Simulation<'a> {
         if !gaps && map.is_none() {
             empty = empty.with_stays(FOLLOWED_ONE_OF);
         }
-        let is_excerpt = matches!(source, Source::Excerpt { .. });
-        let shards = match gaps || map.is_some() || is_excerpt {
+        let shards = match gaps || map.is_some() {
             true => Shards::one(),
             false => {
                 let at_most = |count| Shards::new(count, empty.shard_bits(), Shape::of(&empty.levels()[0]));
@@ -205,7 +204,7 @@ impl<'a> Simulation<'a> {
         watch: impl FnMut(usize) -> ControlFlow<()> + Send,
     ) -> Replayed {
         match (self.map, self.source) {
-            (Some(map), Source::Stored(trace) | Source::Excerpt { trace, .. }) => {
+            (Some(map), Source::Stored(trace)) => {
                 let type_bytes = trace.sites().types().iter().map(|ty| ty.bytes).collect();
                 self.observe(profiler, &mut Mapped::new(map, type_bytes), helpers, watch)
             }

@@ -11,7 +11,7 @@ use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
 use memlode_report::render::svg;
 use memlode_report::{CommandAnswer, CommandFindings, Sources, StructureChart, build};
-use memlode_whatif::advise::{Advised, Baseline, Effort, advise};
+use memlode_whatif::advise::{Advised, Baseline, advise};
 use memlode_whatif::plan::Plan;
 
 use super::OK;
@@ -24,14 +24,12 @@ use crate::kept::{KeepArgs, question};
 use crate::next::ContextArgs;
 use crate::patch::{PatchArgs, patch};
 use crate::show::{Out, ShapeArgs, show};
-use crate::{stop, term};
+use crate::term;
 
 /// Try layouts of the types that a program waits for, and say which are worth it and which are not
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Edits that are worth it are told on standard error as they are found. Ctrl-C or SIGTERM ends the search: the best so far \
-                  are printed; the second signal ends memlode at once.\n\n\
-                  Exit status: 0 whatever is found, 1 the trace or the machine cannot be used, 2 wrong usage, 130 if a signal ended the search."
+    after_help = "Exit status: 0 whatever is found, 1 the trace or the machine cannot be used, 2 wrong usage."
 )]
 pub struct Args {
     #[command(flatten)]
@@ -45,9 +43,6 @@ pub struct Args {
     /// Types to try layouts of, those that the program waits for most
     #[arg(long, value_name = "N", default_value = "3", value_parser = numbers::small_count)]
     types: usize,
-    /// Work to spend on edits, in replays of the whole trace; short traces are given more
-    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
-    budget: usize,
     /// Rejected edits and structures to show
     #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
     top: usize,
@@ -73,8 +68,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let question = question::<Args>("advise", given, &[&machine]);
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
-        let effort = Effort { types: args.types, replays: Some(args.budget as u64) };
-        let advised = advise(&baseline, effort)?;
+        let advised = advise(&baseline, args.types)?;
         if let Some(file) = &args.patch.patch {
             let patch = patch_of(&baseline, &advised, &args)?;
             fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
@@ -85,21 +79,13 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             ..CommandFindings::Advice(Box::new(found)).into()
         })
     };
-    stop::end_search_on_signals()?;
-    let answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute);
-    let mut answer = match answer {
-        Err(_) if stop::is_search_ended() => {
-            term::line("stopped before any edit was tried");
-            return Ok(ExitCode::from(stop::INTERRUPTED));
-        }
-        answer => answer?,
-    };
+    let mut answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute)?;
     Sources::new(&trace, args.sources.context).add_to(&mut answer);
     if let (Some(folder), CommandFindings::Advice(found)) = (&args.svg, &answer.found) {
         draw(&found.structures, folder).with_context(|| format!("cannot write to {}", folder.display()))?;
     }
     show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
-    Ok(ExitCode::from(if stop::is_search_ended() { stop::INTERRUPTED } else { OK }))
+    Ok(ExitCode::from(OK))
 }
 
 /// Draws a chart of each structure into a folder.

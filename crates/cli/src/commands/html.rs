@@ -11,7 +11,6 @@ use super::OK;
 use super::report::{self, MachineArgs, OrderArgs};
 use crate::analyse::{Job, Wanted};
 use crate::args::traces::TraceArgs;
-use crate::glance;
 use crate::kept::{KeepArgs, question};
 use crate::next::NextCommands;
 use crate::page::{ExtraArgs, Subject};
@@ -43,7 +42,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let trace = Arc::new(args.trace.open()?);
     let next = NextCommands::new(trace.directory(), &args.machine.machine);
     let machine = job.machine.clone();
-    let compute = || Ok(glance::answer(job.run(trace.clone())?));
+    let compute = || Ok(job.run(trace.clone())?.answer());
     // As `memlode report` would, if it is asked in the same way.
     let report = match args.order.order() {
         None => {

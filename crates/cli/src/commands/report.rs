@@ -12,8 +12,7 @@ use super::OK;
 use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::traces::TraceArgs;
-use crate::glance;
-use crate::kept::{KeepArgs, keep, question};
+use crate::kept::{KeepArgs, question};
 use crate::next::{ContextArgs, NextCommands};
 use crate::show::{Out, ShapeArgs, show};
 
@@ -77,24 +76,13 @@ impl OrderArgs {
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
     let trace = Arc::new(args.trace.open()?);
-    let part = args.part.of(&trace)?;
-    let is_whole = part.is_none();
-    if let Some(part) = part {
+    if let Some(part) = args.part.of(&trace)? {
         job.wanted = Wanted::Part(Box::new(part));
     }
     let next = NextCommands::new(trace.directory(), &args.machine.machine);
-    let machine = job.machine.clone();
-    let question = || question::<Args>("report", given, &[&machine]);
-    let compute = || Ok(glance::answer(job.run(trace.clone())?));
-    let mut answer = args.keep.answer(question(), &[&trace], compute)?;
-    if is_whole && glance::is_left_out(&answer, &trace) {
-        // It was kept for a question that needs no edits.
-        let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
-        answer = glance::answer(job.run(trace.clone())?);
-        if !args.keep.no_keep {
-            keep(question(), &trace, &answer);
-        }
-    }
+    let question = question::<Args>("report", given, &[&job.machine]);
+    let compute = || Ok(job.run(trace.clone())?.answer());
+    let mut answer = args.keep.answer(question, &[&trace], compute)?;
     Sources::new(&trace, args.sources.context).add_to(&mut answer);
     show(&answer, &args.shape, Some(&next), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))

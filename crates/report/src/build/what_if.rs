@@ -27,7 +27,7 @@ pub fn what_if(baseline: &Baseline, outcome: &EditOutcome, noise: f64) -> model:
 
 /// Builds the best layout of a type, with those that were tried.
 pub fn searched(baseline: &Baseline, found: &Searched, noise: f64) -> model::WhatIf {
-    let tried = |Trial { edits, gain, .. }: &Trial| model::Tried { edit: written(edits), gain: *gain };
+    let tried = |Trial { edits, gain }: &Trial| model::Tried { edit: written(edits), gain: *gain };
     model::WhatIf { tried: found.tried.iter().map(tried).collect(), ..what_if(baseline, &found.best, noise) }
 }
 
@@ -61,7 +61,6 @@ pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice
         aliased: found.aliased.clone(),
         locks: as_it_is.sharing.as_ref().map_or_else(Vec::new, |sharing| sharing.locks.clone()),
         structures: charts(baseline, &found.charts),
-        left_off: found.left_off,
     }
 }
 

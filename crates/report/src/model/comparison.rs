@@ -34,9 +34,6 @@ pub struct Compared {
     pub total: Numbers,
     /// Modelled cycles of the run.
     pub run_cycles: f64,
-    /// Instructions that its accesses stand among; none where nothing is known of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<u64>,
     /// Those of them that threads lose to lines that they take from each other; none if that was not found out.
     pub lost_cycles: Option<u64>,
     /// Accesses that the memory of another node answered; none where memory has no nodes.

@@ -5,7 +5,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use memlode_whatif::advise::Glance;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -44,12 +43,6 @@ pub struct Report {
     pub sharing: Option<Transfers>,
     /// Accesses that the memory of another node answered, where memory has nodes.
     pub remote: Option<u64>,
-    /// Instructions that the accesses stand among; none where nothing is known of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<u64>,
-    /// Edits that gain, as far as a moment told; none where nothing was tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub glance: Option<Glance>,
 }
 
 /// A row of a table.

@@ -1,6 +1,5 @@
 //! Reports as JSON. The fields of `model` are the schema; this adds the sentences and what each document is.
 
-use memlode_whatif::advise::Glance;
 use serde::Serialize;
 use serde_json::{Map, json};
 
@@ -50,8 +49,6 @@ fn report_document(report: &Report) -> ReportDocument<'_> {
         functions: &report.functions,
         threads: &report.threads,
         sharing: &report.sharing,
-        instructions: report.instructions,
-        glance: report.glance.as_ref(),
     }
 }
 
@@ -269,12 +266,6 @@ struct ReportDocument<'a> {
     threads: &'a [Row<Thread>],
     /// Losses of threads to lines that they take from each other; null where that is not known, or there is one.
     sharing: &'a Option<Transfers>,
-    /// Instructions that the accesses stand among.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<u64>,
-    /// Edits that gain, as far as a moment told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    glance: Option<&'a Glance>,
 }
 
 /// The document of `memlode sim --json`. Rows have details: why their accesses missed.

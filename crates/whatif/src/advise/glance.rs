@@ -1,31 +1,23 @@
 //! The change that is most worth a try, as far as a moment tells.
-//!
-//! The same edits are tried as by `advise`, and the same one of a group is chosen, only on fewer accesses: no more than half of the
-//! trace has, or some millions. Of a short trace, the best edit of each group is replayed in full, as `advise` does.
 
-use memlode_layout::Edit;
-use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
 
-use super::trial::{GLANCE, Part, confirm, simplest_first};
-use super::{AdviseError, Baseline, as_text, from_text, rivals};
+use memlode_layout::{Edit, Link};
+
+use super::trial::{GLANCE, GLANCE_LEAST, Trial, try_each};
+use super::{AdviseError, Baseline, rivals};
 use crate::hot_cold::charts;
-use crate::noise::{LEAST, Verdict};
+use crate::remedies::split::by_rules;
 
-/// Types that layouts are tried of.
-const TYPES: usize = 3;
-
-/// Accesses that may be replayed of any trace.
-const LEAST_WORK: u64 = 8_000_000;
-
-/// A part has no fewer accesses.
+/// A glance looks at one such part of a trace, and at no fewer accesses than this.
+const PARTS: u64 = 32;
 const SHORTEST: u64 = 50_000;
 
-/// A trace of no more accesses is short.
-const SHORT: u64 = 2 * GLANCE;
+/// The number of layouts of a type that are tried, besides the one of the published rules.
+const MOST: usize = 3;
 
 /// The findings of a glance.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Glance {
     /// Threads lose this part of the cycles to each other, which edits may save. Nothing was
     /// replayed.
@@ -33,84 +25,70 @@ pub enum Glance {
         /// The part of the run's cycles.
         lost_share: f64,
         /// The edits.
-        #[serde(rename = "edit", serialize_with = "as_text", deserialize_with = "from_text")]
         edits: Vec<Edit>,
     },
-    /// Nothing is waited for that an edit may spare, and several threads take locks often.
+    /// No type is waited for, and several threads take locks often.
     Locks,
-    /// Nothing is waited for that an edit may spare.
+    /// No type is waited for.
     NothingWaits,
-    /// Some edits gain.
+    /// A gain in the first accesses.
     Gain {
-        /// The best of each type or group of objects, the one that gains most first.
-        found: Vec<GlancedEdits>,
+        /// The edits that gain.
+        edits: Vec<Edit>,
+        /// The part of the cycles that they gain.
+        gain: f64,
         /// The number of accesses looked at.
         accesses: u64,
-        /// True if these are all of the trace.
-        is_whole: bool,
     },
-    /// No edit gains.
+    /// No gain in the first accesses.
     NoGain {
         /// The number of accesses looked at.
         accesses: u64,
-        /// True if these are all of the trace.
-        is_whole: bool,
     },
 }
 
-/// Edits that gain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GlancedEdits {
-    /// The edits, which are made together.
-    #[serde(rename = "edit", serialize_with = "as_text", deserialize_with = "from_text")]
-    pub edits: Vec<Edit>,
-    /// The part of the cycles that they gain.
-    pub gain: f64,
-}
-
-/// Looks at what a trace waits for most.
+/// Looks at what a trace waits for most, in its first accesses, for no longer than `budget` as far
+/// as a first try tells.
 ///
 /// # Errors
 /// Those of a replay.
-pub fn glance(baseline: &Baseline) -> Result<Glance, AdviseError> {
+pub fn glance(baseline: &Baseline, budget: Duration) -> Result<Glance, AdviseError> {
+    let started = Instant::now();
     if let Some(mut contended) = baseline.contended().into_iter().next() {
         let cycles = baseline.cycles();
         let edits = contended.proposals.swap_remove(0).edits;
         return Ok(Glance::Threads { lost_share: cycles.lost / cycles.run.max(1.0), edits });
     }
-    let charts = charts(baseline.trace.sites(), &baseline.profile);
-    let groups = rivals::rivals(baseline, TYPES, &charts);
-    let number = groups.iter().map(Vec::len).sum::<usize>() as u64;
-    if number == 0 {
+    let Some((name, record)) = rivals::waited_for(baseline).into_iter().next() else {
         let takes_locks = baseline.sharing().is_some_and(|sharing| !sharing.locks.is_empty());
         return Ok(if takes_locks { Glance::Locks } else { Glance::NothingWaits });
-    }
-    let whole = baseline.accesses();
-    let work = (whole / 2).max(LEAST_WORK);
-    let first = (work / number).clamp(SHORTEST, GLANCE);
-    let second = if whole <= SHORT { whole } else { (work / 8).clamp(first, GLANCE) };
-    let parts = Part::two(baseline, [first, second])?;
-    let mut found = Vec::new();
-    for rivals in groups {
-        let tried = parts.try_in_turn(baseline, rivals)?;
-        if tried.iter().all(|trial| trial.gain < LEAST) {
-            continue;
+    };
+    let charts = charts(baseline.trace.sites(), &baseline.profile);
+    let chart = charts.iter().find(|chart| chart.name == name);
+    let by_rules = chart.and_then(by_rules);
+    let proposals = baseline.of_record(record, None).into_iter();
+    let mut edits: Vec<Edit> = proposals.flat_map(|proposal| proposal.edits).collect();
+    edits.retain(|edit| {
+        matches!(edit, Edit::Split { by: Link::Parallel | Link::Index, .. } | Edit::Soa { .. })
+    });
+    edits.truncate(MOST);
+    edits.extend(by_rules);
+    let whole: u64 = baseline.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+    let predictor = baseline.predictor();
+    let part = predictor.part((whole / PARTS).clamp(SHORTEST, GLANCE), &baseline.profile)?;
+    // As it is and placed anew.
+    let each = started.elapsed() / 2;
+    let mut tried: Vec<Trial> = Vec::new();
+    for some in edits.chunks(predictor.threads) {
+        if !tried.is_empty() && started.elapsed() + each > budget {
+            break;
         }
-        let noise = baseline.noise()?;
-        let mut tried = simplest_first(tried, noise.range());
-        if whole <= SHORT {
-            let outcome = confirm(baseline, tried, &mut Vec::new())?;
-            found.extend(outcome.map(|outcome| GlancedEdits { gain: outcome.gain(), edits: outcome.edits }));
-        } else if noise.verdict(1.0, 1.0 - tried[0].gain) == Verdict::WorthIt {
-            let best = tried.swap_remove(0);
-            found.push(GlancedEdits { edits: best.edits, gain: best.gain });
-        }
+        tried.extend(try_each(baseline, &part, some.iter().map(|edit| vec![edit.clone()]).collect())?);
     }
-    found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    let is_whole = whole <= SHORT;
-    let accesses = if is_whole { whole } else { parts.larger().accesses };
-    Ok(match found.is_empty() {
-        true => Glance::NoGain { accesses, is_whole: parts.larger().is_whole },
-        false => Glance::Gain { found, accesses, is_whole },
+    let accesses = part.accesses;
+    let best = tried.into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain));
+    Ok(match best.filter(|best| best.gain >= GLANCE_LEAST) {
+        Some(Trial { edits, gain }) => Glance::Gain { edits, gain, accesses },
+        None => Glance::NoGain { accesses },
     })
 }

@@ -32,13 +32,17 @@ use crate::predict::Unpredictable;
 
 pub use aliases::AliasedLoads;
 pub use baseline::Baseline;
-pub use glance::{Glance, GlancedEdits, glance};
+pub use glance::{Glance, glance};
 pub use outcome::EditOutcome;
 pub use search::{Searched, search};
 pub use threads::{CostliestAccess, LatentSharing, PairedLines};
 pub use trial::Trial;
 
 use trial::Part;
+
+/// Edits that do well on a part of the trace and disappoint on all of it: the next one is tried,
+/// and no third.
+const CONFIRMED: usize = 2;
 
 /// Edits whose gains differ by less of the run's cycles gain about the same.
 const ABOUT: f64 = 0.02;
@@ -84,8 +88,6 @@ pub struct Advised {
     pub aliased: Vec<AliasedLoads>,
     /// Live structures, marked hot and cold.
     pub charts: Vec<Chart>,
-    /// The reason why not everything was tried; none if it was.
-    pub left_off: Option<LeftOff>,
 }
 
 /// Edits that are worth it.
@@ -106,81 +108,47 @@ pub struct Rejected {
     pub gain: f64,
     /// The verdict on them.
     pub verdict: Verdict,
-    /// True if all of the trace was replayed, false if a part of it.
+    /// True if all of the trace was replayed, false if a part.
     pub is_whole: bool,
 }
 
-/// Work that advice may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Types that layouts are tried of: those that the program waits for most.
-    pub types: usize,
-    /// Replays of the whole trace that may be spent on edits, by the accesses that are replayed; none: as many as it takes. Short
-    /// traces may take more of them.
-    pub replays: Option<u64>,
-}
-
-/// Accesses that may be replayed of any trace.
-const LEAST_WORK: u64 = 400_000_000;
-
-/// A reason why not everything was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LeftOff {
-    /// The host stopped it.
-    Stopped,
-    /// As much was replayed as was allowed.
-    Spent,
-}
-
-/// Tries layouts of types and of objects, and finds those that are worth it. If the host stops it once placements are known, it has
-/// what was found until then.
+/// Tries layouts of so many types, those that the program waits for most, and of objects, and finds
+/// those that are worth it.
 ///
 /// # Errors
 /// That the machine cannot be simulated, that the blocks cannot be placed, or that the host stops
-/// it before anything was tried.
-pub fn advise(baseline: &Baseline, effort: Effort) -> Result<Advised, AdviseError> {
+/// it.
+pub fn advise(baseline: &Baseline, types: usize) -> Result<Advised, AdviseError> {
     let charts = charts(baseline.trace.sites(), &baseline.profile);
-    baseline.noise()?;
-    let mut found = Advised {
-        worth_it: Vec::new(),
-        rejected: Vec::new(),
-        latent: Vec::new(),
-        pairs: Vec::new(),
-        aliased: Vec::new(),
-        charts,
-        left_off: None,
-    };
-    match try_all(baseline, effort, &mut found) {
-        Err(AdviseError::Predict(Unpredictable::Stopped)) => found.left_off = Some(LeftOff::Stopped),
-        done => done?,
-    }
-    found.worth_it.sort_by(|a, b| b.outcome.gain().total_cmp(&a.outcome.gain()));
-    found.rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    Ok(found)
-}
-
-fn try_all(baseline: &Baseline, effort: Effort, found: &mut Advised) -> Result<(), AdviseError> {
-    let most = effort.replays.map(|replays| baseline.accesses().saturating_mul(replays).max(LEAST_WORK));
-    let parts = Part::two(baseline, [trial::GLANCE, trial::PART])?;
-    for rivals in rivals::rivals(baseline, effort.types, &found.charts) {
-        if most.is_some_and(|most| baseline.spent() >= most) {
-            found.left_off = Some(LeftOff::Spent);
-            return Ok(());
-        }
-        let tried = parts.try_in_turn(baseline, rivals)?;
-        let tried = trial::simplest_first(tried, baseline.noise()?.range());
-        if let Some(outcome) = trial::confirm(baseline, tried, &mut found.rejected)? {
-            baseline.tell(&outcome);
-            found.worth_it.push(Winner { outcome, about: None });
+    let noise = baseline.noise()?;
+    let parts = Part::two(baseline)?;
+    let (mut worth_it, mut rejected) = (Vec::new(), Vec::new());
+    for rivals in rivals::rivals(baseline, types, &charts) {
+        let tried = trial::simplest_first(parts.try_in_turn(baseline, rivals)?, noise.range());
+        let mut is_found = false;
+        for (number, Trial { edits, gain }) in tried.into_iter().enumerate() {
+            let verdict = noise.verdict(1.0, 1.0 - gain);
+            if is_found || number >= CONFIRMED || verdict != Verdict::WorthIt {
+                rejected.push(Rejected { edits, gain, verdict, is_whole: false });
+                continue;
+            }
+            let outcome = baseline.outcome(&edits)?;
+            if outcome.verdict == Verdict::WorthIt {
+                worth_it.push(Winner { outcome, about: None });
+                is_found = true;
+            } else {
+                rejected.push(outcome.rejected());
+            }
         }
     }
-    threads::try_edits(baseline, &mut found.worth_it, &mut found.rejected)?;
+    threads::try_edits(baseline, &mut worth_it, &mut rejected)?;
     let apart = baseline.apart_now();
-    found.latent = threads::latent(baseline, &apart)?;
-    found.pairs = threads::in_pairs(baseline, &apart)?;
-    found.aliased = aliases::aliased(baseline, parts.larger())?;
-    Ok(())
+    let latent = threads::latent(baseline, &apart)?;
+    let pairs = threads::in_pairs(baseline, &apart)?;
+    let aliased = aliases::aliased(baseline, parts.larger())?;
+    worth_it.sort_by(|a, b| b.outcome.gain().total_cmp(&a.outcome.gain()));
+    rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    Ok(Advised { worth_it, rejected, latent, pairs, aliased, charts })
 }
 
 /// Returns edits in their short form.

@@ -2,16 +2,17 @@
 
 use memlode_layout::Edit;
 
-use super::{ABOUT, AdviseError, Baseline, EditOutcome, Rejected, effort};
-use crate::noise::Verdict;
+use super::{ABOUT, AdviseError, Baseline, effort};
 use crate::plan::Plan;
-use crate::predict::{TracePart, Unpredictable, side_by_side};
+use crate::predict::{TraceStart, Unpredictable, side_by_side};
 
 /// Accesses of the part of a trace on which candidates are tried.
 pub const PART: u64 = 8_000_000;
 
-/// Accesses of the part that is tried first.
+/// Accesses of the part that is tried first, and what a gain there must exceed.
 pub const GLANCE: u64 = 1_000_000;
+/// The part of its cycles that a gain there must exceed to be believed.
+pub const GLANCE_LEAST: f64 = 0.05;
 
 /// The number of edits that did best on the first part and are tried on more of the trace.
 const SEMIFINAL: usize = 4;
@@ -23,30 +24,29 @@ pub struct Trial {
     pub edits: Vec<Edit>,
     /// The part of the cycles that they gain on a part of the trace; less than 0 if they lose.
     pub gain: f64,
-    /// True if that part is all of the trace.
-    pub is_whole: bool,
 }
 
 /// Two parts of a trace, one of which is quickly replayed; short traces have no second one.
 pub struct Part {
-    glance: TracePart,
-    more: Option<TracePart>,
+    glance: TraceStart,
+    more: Option<TraceStart>,
 }
 
 impl Part {
-    /// Counts the parts of a trace as it is, of so many accesses at most.
-    pub fn two(baseline: &Baseline, sizes: [u64; 2]) -> Result<Part, AdviseError> {
+    /// Counts the parts of a trace as it is.
+    pub fn two(baseline: &Baseline) -> Result<Part, AdviseError> {
         let predictor = baseline.predictor();
-        let glance = predictor.part(sizes[0], &baseline.profile)?;
-        let more = match glance.is_whole || sizes[1] <= sizes[0] {
-            true => None,
-            false => Some(predictor.part(sizes[1], &baseline.profile)?),
+        let glance = predictor.part(GLANCE, &baseline.profile)?;
+        let all: u64 = baseline.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+        let more = match all > glance.accesses {
+            true => Some(predictor.part(PART, &baseline.profile)?),
+            false => None,
         };
         Ok(Part { glance, more })
     }
 
     /// The larger of the two.
-    pub fn larger(&self) -> &TracePart {
+    pub fn larger(&self) -> &TraceStart {
         self.more.as_ref().unwrap_or(&self.glance)
     }
 
@@ -54,10 +54,12 @@ impl Part {
     /// most come first.
     pub fn try_in_turn(&self, baseline: &Baseline, edits: Vec<Vec<Edit>>) -> Result<Vec<Trial>, AdviseError> {
         let mut tried = try_each(baseline, &self.glance, edits)?;
-        let Some(more) = self.more.as_ref().filter(|more| more.accesses > self.glance.accesses) else {
+        let tells = tried.first().is_some_and(|trial| trial.gain >= GLANCE_LEAST);
+        let Some(more) = self.more.as_ref().filter(|more| more.chunks > self.glance.chunks) else {
             return Ok(tried);
         };
-        let rest = tried.split_off(SEMIFINAL.min(tried.len()));
+        // A beginning in which nothing gains may not be what the program does later.
+        let rest = tried.split_off(if tells { SEMIFINAL.min(tried.len()) } else { tried.len() });
         let mut again = try_each(baseline, more, tried.into_iter().map(|trial| trial.edits).collect())?;
         again.extend(rest);
         Ok(again)
@@ -68,55 +70,24 @@ impl Part {
 /// left out.
 pub fn try_each(
     baseline: &Baseline,
-    part: &TracePart,
+    part: &TraceStart,
     changes: Vec<Vec<Edit>>,
 ) -> Result<Vec<Trial>, AdviseError> {
     let planned = changes.into_iter().filter_map(|edits| Some((baseline.plan(&edits).ok()?, edits)));
     let planned: Vec<(Plan, Vec<Edit>)> = planned.collect();
-    baseline.spend(part.accesses * planned.len() as u64);
     let cycles = side_by_side(&baseline.predictor(), &planned, |predictor, (plan, _)| {
         part.under(predictor, plan, None)
     });
     let mut tried: Vec<Trial> = Vec::new();
     for ((_, edits), cycles) in planned.into_iter().zip(cycles) {
         match cycles {
-            Ok(cycles) => {
-                let gain = 1.0 - cycles.run / part.placed.run.max(1.0);
-                tried.push(Trial { edits, gain, is_whole: part.is_whole });
-            }
+            Ok(cycles) => tried.push(Trial { edits, gain: 1.0 - cycles.run / part.placed.run.max(1.0) }),
             Err(Unpredictable::Placement(_)) => {}
             Err(why) => return Err(why.into()),
         }
     }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     Ok(tried)
-}
-
-/// Edits of one group that do well on a part and disappoint on all of the trace: the next one is tried, and no third.
-const CONFIRMED: usize = 2;
-
-/// Replays the first of some rivals on all of the trace; the next one, if that is not worth it. Those that are not advised go to
-/// `rejected`.
-pub fn confirm(
-    baseline: &Baseline,
-    tried: Vec<Trial>,
-    rejected: &mut Vec<Rejected>,
-) -> Result<Option<EditOutcome>, AdviseError> {
-    let noise = baseline.noise()?;
-    let mut found = None;
-    for (number, Trial { edits, gain, is_whole }) in tried.into_iter().enumerate() {
-        let verdict = noise.verdict(1.0, 1.0 - gain);
-        if found.is_some() || number >= CONFIRMED || verdict != Verdict::WorthIt {
-            rejected.push(Rejected { edits, gain, verdict, is_whole });
-            continue;
-        }
-        let outcome = baseline.outcome(&edits)?;
-        match outcome.verdict {
-            Verdict::WorthIt => found = Some(outcome),
-            Verdict::Neutral | Verdict::Worse => rejected.push(outcome.rejected()),
-        }
-    }
-    Ok(found)
 }
 
 /// Puts the simplest change first of those that gain about as much as the best: `range` is what
@@ -137,10 +108,7 @@ mod tests {
 
     #[test]
     fn of_gains_that_are_about_the_same_the_simplest_change_comes_first() {
-        let trial = |text: &str, gain| {
-            let edits = edits_from_text(text).expect("an edit");
-            Trial { edits, gain, is_whole: false }
-        };
+        let trial = |text: &str, gain| Trial { edits: edits_from_text(text).expect("an edit"), gain };
         let tried =
             || vec![trial("soa node", 0.31), trial("reorder node: key", 0.30), trial("pad node to 64", 0.1)];
         let first = |range| simplest_first(tried(), range)[0].gain;

@@ -11,7 +11,7 @@ use memlode_whatif::advise::written;
 use serde::Serialize;
 
 use super::sentences::note;
-use super::terminal::findings::{arrow, facts, glanced};
+use super::terminal::findings::{advice, facts};
 use super::terminal::report::wait;
 use super::terminal::sample::{lines as sample_lines, not_told_apart, stall_share};
 use super::terminal::shared::run_cycles;
@@ -339,20 +339,12 @@ fn bar(report: &Report) -> Vec<RunPart> {
 
 fn finding(report: &Report, found: &Finding, run: f64, commands: &Commands<'_>) -> FindingWords {
     let Access { data, position } = &found.subject;
-    let mut glanced = glanced(report);
-    let tried = glanced.clone();
-    let advice = arrow(report, found, &mut glanced);
-    let taken = tried.into_iter().find(|edit| !glanced.contains(edit));
-    let edit = match (taken, &found.edit) {
-        (Some(taken), _) => Some(written(&taken.edits)),
-        (None, Some(Edit::Split { ty, members })) if report.glance.is_none() => {
-            let (structure, hot) = (ty.clone(), members.clone());
-            Some(Layout::Split { structure, hot, by: Link::Pointer }.to_string())
+    let command = match &found.edit {
+        Some(Edit::Split { ty, members }) => {
+            let edit =
+                Layout::Split { structure: ty.clone(), hot: members.clone(), by: Link::Pointer }.to_string();
+            format!("{} --edit {}", (commands.of)("whatif"), (commands.quoted)(&edit))
         }
-        _ => None,
-    };
-    let command = match edit {
-        Some(edit) => format!("{} --edit {}", (commands.of)("whatif"), (commands.quoted)(&edit)),
         None => (commands.of)("sim"),
     };
     let no_source = match &found.source {
@@ -367,7 +359,7 @@ fn finding(report: &Report, found: &Finding, run: f64, commands: &Commands<'_>) 
         share: stall_share(found.cost.wait_share, found.cost.standard_error),
         of_run: percent_of(if run > 0.0 { found.cost.wait_cycles / run } else { 0.0 }),
         facts: facts(report, found).iter().map(|fact| plain(fact)).collect(),
-        advice: advice.map(|advice| plain(&advice)),
+        advice: found.edit.as_ref().map(|edit| plain(&advice(edit, found))),
         command,
         no_source,
     }

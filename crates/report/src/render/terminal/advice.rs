@@ -2,13 +2,11 @@
 
 use std::fmt::Write;
 
-use memlode_layout::{Edit, edits_from_text};
-use memlode_whatif::advise::{Glance, GlancedEdits, LeftOff, written};
+use memlode_whatif::advise::{Glance, written};
 
 use super::Style;
 use super::comparison::{confidence, verdict};
 use super::names::access_label;
-use super::reasons::because;
 use super::record::draw_with;
 use super::source::source;
 use super::style::apart;
@@ -30,27 +28,18 @@ pub fn glance(found: &Glance, advise: &str) -> String {
         Glance::Locks => "what several threads lose to the locks that they take from each other depends on who gets one when, as told \
                           above"
             .to_string(),
-        Glance::NothingWaits => "nothing to gain from layout here: nothing is waited for that another layout may spare".to_string(),
-        Glance::Gain { found, accesses, is_whole } => {
-            let Some(GlancedEdits { edits, gain }) = found.first() else { return String::new() };
-            let of = match is_whole {
-                true => "in the run".to_string(),
-                false => format!("in {} accesses, spread over the run", count(*accesses)),
-            };
-            format!("{}: {} fewer cycles {of}; the proof, and others: {advise}", written(edits), percent_of(*gain))
-        }
-        Glance::NoGain { is_whole: true, .. } => {
-            format!("nothing to gain from layout here, as edits of all of the run tell; more is tried by: {advise}")
-        }
-        Glance::NoGain { accesses, .. } => {
-            format!("no edit gains in {} accesses, spread over the run; all of them are tried by: {advise}", count(*accesses))
-        }
+        Glance::NothingWaits => "nothing to gain from layout here: no type is waited for".to_string(),
+        Glance::Gain { edits, gain, accesses } => format!(
+            "{}: {} fewer cycles in the first {} accesses; all of them, and others: {advise}",
+            written(edits),
+            percent_of(*gain),
+            count(*accesses)
+        ),
+        Glance::NoGain { accesses } => format!(
+            "nothing to gain from layout here, as the first {} accesses tell; more is tried by: {advise}",
+            count(*accesses)
+        ),
     }
-}
-
-/// Tells of edits that are worth it, as soon as they are found.
-pub fn found(edits: &[Edit], gained: f64) -> String {
-    format!("found: {}: {}", written(edits), gain(gained))
 }
 
 /// Returns what `memlode advise` prints.
@@ -64,21 +53,15 @@ pub fn advice(found: &Advice, style: Style) -> String {
             percent_of(found.noise)
         );
         out += &style.indented(2, &text);
-    } else if found.worth_it.is_empty() && found.left_off.is_none() {
-        let least = format!("exceeds 2% and what placement alone changes ({})", percent_of(found.noise));
-        let text = match found.rejected.iter().all(|rejected| rejected.is_whole) {
-            true => format!("nothing to gain from layout here: no edit that was tried {least}"),
-            false => {
-                format!("no edit that was tried {least}, in the stretches of the run that most are tried on")
-            }
-        };
-        out += &style.indented(2, &text);
+    } else if found.worth_it.is_empty() {
+        let _ = writeln!(
+            out,
+            "  nothing to gain from layout here: no edit that was tried exceeds 2% and what placement alone changes ({})",
+            percent_of(found.noise)
+        );
     }
     for (number, item) in (1..).zip(&found.worth_it) {
         out += &one(number, item, style);
-    }
-    if let Some(left_off) = found.left_off {
-        out += &style.indented(2, self::left_off(left_off));
     }
     if !found.rejected.is_empty() {
         let shown = found.rejected.len().min(style.top);
@@ -159,14 +142,6 @@ fn possible(found: &Advice, style: Style) -> String {
     out
 }
 
-/// Tells why not everything was tried.
-fn left_off(why: LeftOff) -> &'static str {
-    match why {
-        LeftOff::Stopped => "stopped: this is the best so far",
-        LeftOff::Spent => "not all was tried: this is the best within the budget, which --budget raises",
-    }
-}
-
 fn gain(gain: f64) -> String {
     match gain {
         gain if gain >= 0.0 => format!("{} fewer cycles", percent_of(gain)),
@@ -193,9 +168,6 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
             let text = "~: the line of a neighbouring instruction, as the access has none of its own";
             out += &style.indented(4, text);
         }
-    }
-    if let Ok(edits) = edits_from_text(&item.edits.join("; ")) {
-        out += &style.indented(4, &because(&edits));
     }
     out += &style.indented(4, &format!("{}: {}", gain(item.gain), changes(item).join(", ")));
     out + &style.indented(4, &confidence(item))

@@ -135,27 +135,16 @@ pub fn confidence(found: &WhatIf) -> String {
 }
 
 fn totals(out: &mut String, found: &Comparison) {
-    let headings = ["", "before", "after", "change"];
+    let headings = ["level", "misses before", "misses after", "change"];
     let mut table = plain_table(&headings, 1);
-    let mut row = |name: &str, before: u64, after: u64| {
-        table.add_row([name.to_string(), count(before), count(after), changed(before, after)]);
-    };
-    // What an edit promised is found again in the run as a whole.
-    let cycles = |side: &Compared| side.run_cycles.round() as u64;
-    row("cycles of the run", cycles(&found.before), cycles(&found.after));
-    if let (Some(before), Some(after)) = (found.before.instructions, found.after.instructions) {
-        row("instructions", before, after);
-    }
-    row("accesses", found.before.total.accesses, found.after.total.accesses);
     let missed = |level: &Level| level.read_misses + level.write_misses;
     for level in &found.before.levels {
         let before = missed(level);
         let Some(after) = found.after.levels.iter().find(|other| other.name == level.name).map(missed) else {
-            table.add_row([format!("{} misses", level.name), count(before), "–".into(), String::new()]);
+            table.add_row([level.name.clone(), count(before), "–".into(), String::new()]);
             continue;
         };
-        let name = format!("{} misses", level.name);
-        table.add_row([name, count(before), count(after), changed(before, after)]);
+        table.add_row([level.name.clone(), count(before), count(after), changed(before, after)]);
     }
     if let (Some(before), Some(after)) = (found.before.remote_accesses, found.after.remote_accesses) {
         table.add_row(["remote memory".to_string(), count(before), count(after), changed(before, after)]);

@@ -2,18 +2,14 @@
 
 use std::fmt::Write;
 
-use memlode_layout::Edit as Layout;
-use memlode_whatif::advise::{Glance, GlancedEdits, written};
-
 use super::Style;
 use super::names::{data_label, home_label, place_label};
-use super::reasons::because;
 use super::sample::{not_told_apart, stall_share, with_error};
 use super::shared;
 use super::source::source;
 use super::style::{apart, together as together_text};
 use crate::model::{
-    Access, Caller, Data, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
+    Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
     SharedObject,
 };
 use crate::render::sentences::executions;
@@ -48,7 +44,6 @@ pub fn findings(report: &Report, style: Style) -> String {
         Some(_) => "Findings in the sample, by modelled cycles of waiting for data",
     };
     let _ = writeln!(out, "\n{}", style.heading(heading));
-    let mut edits = glanced(report);
     for (number, ranked) in (1..).zip(ranked.iter().take(FINDINGS)) {
         let finding = match ranked {
             Ranked::Waits(finding) => finding,
@@ -62,8 +57,8 @@ pub fn findings(report: &Report, style: Style) -> String {
         for fact in facts(report, finding) {
             out += &style.indented(INDENT, &fact);
         }
-        if let Some(edit) = arrow(report, finding, &mut edits) {
-            out += &style.advice(&style.indented(INDENT, &edit));
+        if let Some(edit) = &finding.edit {
+            out += &style.advice(&style.indented(INDENT, &advice(edit, finding)));
         }
     }
     if ranked.len() > FINDINGS {
@@ -115,7 +110,7 @@ pub fn finding_sentences(report: &Report, finding: &Finding) -> Vec<String> {
     let (data, place) = (data_label(data, 0).whole(), place_label(position, 0).whole());
     let share = stall_share(finding.cost.wait_share, finding.cost.standard_error);
     let head = format!("{data} at {place}: {share} of the wait");
-    let edit = arrow(report, finding, &mut glanced(report));
+    let edit = finding.edit.as_ref().map(|edit| advice(edit, finding));
     let all = [head].into_iter().chain(facts(report, finding)).chain(edit);
     all.map(|sentence| apart(&sentence)).collect()
 }
@@ -182,8 +177,7 @@ pub fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             )),
             // The advice says it, or there is nothing to say.
             Evidence::Density(density)
-                if finding.edit.is_some() && report.glance.is_none()
-                    || is_mostly_used(density) && !do_lines_tell_more(density) => {}
+                if finding.edit.is_some() || is_mostly_used(density) && !do_lines_tell_more(density) => {}
             Evidence::Density(density) => facts.push(used(density)),
             Evidence::Unrecorded { places } => {
                 facts.push(format!("not recorded at this line, by executions: {}", executions(places)));
@@ -354,49 +348,8 @@ fn of_a_line(density: &Density) -> Option<String> {
     })
 }
 
-/// The edits that gained in a moment, the best of each type or group of objects.
-pub fn glanced(report: &Report) -> Vec<&GlancedEdits> {
-    match &report.glance {
-        Some(Glance::Gain { found, .. }) => found.iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Says which edit is advised for a finding: of `edits`, those that are left, the one about its data, which is taken out. Where none
-/// could be tried, the change that the evidence carries.
-pub fn arrow(report: &Report, finding: &Finding, edits: &mut Vec<&GlancedEdits>) -> Option<String> {
-    if report.glance.is_none() {
-        return finding.edit.as_ref().map(|edit| advice(edit, finding));
-    }
-    let Data { ty, variable, .. } = &finding.subject.data;
-    let names = |edit: &Layout| match edit {
-        Layout::Group { objects } => objects.iter().any(|object| Some(object) == variable.as_ref()),
-        edit => Some(edit.subject()) == ty.as_deref() || Some(edit.subject()) == variable.as_deref(),
-    };
-    let is_about = |tried: &&GlancedEdits| tried.edits.iter().any(names) || is_of_object(tried, finding);
-    let tried = edits.remove(edits.iter().position(is_about)?);
-    let (gain, why) = (percent_of(tried.gain), because(&tried.edits));
-    let part = match report.glance {
-        Some(Glance::Gain { accesses, is_whole: false, .. }) => format!(" in {} accesses", count(accesses)),
-        _ => String::new(),
-    };
-    Some(format!("→ {}: {gain} fewer cycles{part}, as {why}", printable(&written(&tried.edits))))
-}
-
-/// Returns whether edits are about one of the blocks that a finding is in.
-fn is_of_object(tried: &GlancedEdits, finding: &Finding) -> bool {
-    let objects = finding.evidence.iter().find_map(|evidence| match evidence {
-        Evidence::Objects { objects } => Some(objects),
-        _ => None,
-    });
-    let mut homes = objects.into_iter().flatten().map(|row| home_label(&row.subject.home, 0).whole());
-    homes.any(|home| {
-        tried.edits.iter().any(|edit| !edit.subject().is_empty() && home.contains(edit.subject()))
-    })
-}
-
 /// Says which change of layout the evidence carries.
-fn advice(edit: &Edit, finding: &Finding) -> String {
+pub fn advice(edit: &Edit, finding: &Finding) -> String {
     let Edit::Split { ty, members } = edit;
     let used = finding.evidence.iter().find_map(|evidence| match evidence {
         Evidence::Density(density) => Some(density),
