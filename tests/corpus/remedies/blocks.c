@@ -1,5 +1,5 @@
-// Records that are walked member by member, and as a whole: an array for each member makes sixteen streams that
-// fall into one set.
+// Records that are walked member by member, and as a whole: an array for each member makes sixteen streams
+// that fall into one set.
 #include <stdio.h>
 
 enum { RECORDS = 1 << 12, ROUNDS = 4 };
@@ -8,8 +8,8 @@ struct record {
 };
 static struct record records[RECORDS];
 
-#define SUM_OF(member)                                                                                                 \
-  for (int i = 0; i < RECORDS; i++)                                                                                    \
+#define SUM_OF(member)                                                                                       \
+  for (int i = 0; i < RECORDS; i++)                                                                          \
     sum += records[i].member;
 
 static long by_member(void) {
@@ -37,7 +37,8 @@ static long whole(void) {
   long sum = 0;
   for (int i = 0; i < RECORDS; i++) {
     const struct record *one = &records[i];
-    sum += one->m0 + one->m1 + one->m2 + one->m3 + one->m4 + one->m5 + one->m6 + one->m7 + one->m8 + one->m9 + one->m10 + one->m11 + one->m12 + one->m13 + one->m14 + one->m15;
+    sum += one->m0 + one->m1 + one->m2 + one->m3 + one->m4 + one->m5 + one->m6 + one->m7 + one->m8 + one->m9 +
+           one->m10 + one->m11 + one->m12 + one->m13 + one->m14 + one->m15;
   }
   return sum;
 }

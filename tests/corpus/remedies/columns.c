@@ -2,7 +2,8 @@
 #include <stdio.h>
 
 enum { ELEMENTS = 1 << 12, ROUNDS = 8 };
-static _Alignas(4096) double a0[ELEMENTS], a1[ELEMENTS], a2[ELEMENTS], a3[ELEMENTS], a4[ELEMENTS], a5[ELEMENTS], a6[ELEMENTS], a7[ELEMENTS], a8[ELEMENTS], a9[ELEMENTS], a10[ELEMENTS], a11[ELEMENTS];
+static _Alignas(4096) double a0[ELEMENTS], a1[ELEMENTS], a2[ELEMENTS], a3[ELEMENTS], a4[ELEMENTS],
+    a5[ELEMENTS], a6[ELEMENTS], a7[ELEMENTS], a8[ELEMENTS], a9[ELEMENTS], a10[ELEMENTS], a11[ELEMENTS];
 
 int main(void) {
   for (int i = 0; i < ELEMENTS; i++)

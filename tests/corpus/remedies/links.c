@@ -1,4 +1,5 @@
-// Nodes of four pointers into one array, which a walk reads whole: with indices, twice as many fit into a cache.
+// Nodes of four pointers into one array, which a walk reads whole: with indices, twice as many fit into a
+// cache.
 #include <stdio.h>
 
 enum { NODES = 1 << 14, STEPS = 200000 };

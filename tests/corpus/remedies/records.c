@@ -1,4 +1,5 @@
-// Records of two lines, each a block of its own, of which a lookup reads every other member: half of them in each line.
+// Records of two lines, each a block of its own, of which a lookup reads every other member: half of them in
+// each line.
 #include <stdio.h>
 #include <stdlib.h>
 
