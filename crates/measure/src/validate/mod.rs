@@ -9,7 +9,7 @@ mod compare;
 mod images;
 mod render;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memlode_sample::{Sampled, SampledPlace};
 use serde::Serialize;
@@ -152,16 +152,18 @@ pub fn validate(
     let second = timed(launch, skid, &mut images, limits)?;
     too_few(launch, "", first.samples.min(second.samples))?;
     let known = images.lines();
-    if known.is_empty() {
-        return Err(Error::Usage(format!(
-            "nothing that `{}` ran has debug information, so its time has no lines: compile it with -g",
-            launch.text()
-        )));
-    }
     let names = Names::of(&known);
     let functions = names.functions(models);
     let models: Vec<(&ModelledCosts, BTreeMap<SourceLine, f64>)> =
         models.iter().map(|model| (model, names.rename(&model.lines))).collect();
+    // Libraries of the system may have some of their own.
+    let files: BTreeSet<&str> = known.iter().map(|line| line.file.as_str()).collect();
+    if !models.iter().flat_map(|(_, costs)| costs.keys()).any(|line| files.contains(line.file.as_str())) {
+        return Err(Error::Usage(format!(
+            "nothing of the recorded sources that `{}` ran has debug information, so its time has no lines: compile it with -g",
+            launch.text()
+        )));
+    }
     refuse_others(launch, &models, &known)?;
     let mut lines: BTreeMap<&SourceLine, ValidationRow> = BTreeMap::new();
     for line in models.iter().flat_map(|(_, costs)| costs.keys()) {
@@ -292,11 +294,13 @@ fn too_few(launch: &Launch, place: &str, samples: u64) -> Result<(), Error> {
 fn refuse_others(
     launch: &Launch,
     models: &[(&ModelledCosts, BTreeMap<SourceLine, f64>)],
-    known: &std::collections::BTreeSet<SourceLine>,
+    known: &BTreeSet<SourceLine>,
 ) -> Result<(), Error> {
     for (model, costs) in models {
         let total: f64 = costs.values().sum();
         let there: f64 = costs.iter().filter(|(line, _)| known.contains(line)).map(|(_, cost)| cost).sum();
+        // Nothing adds up to −0.
+        let there = there + 0.0;
         if total > 0.0 && there < LEAST_KNOWN * total {
             let missing = costs.iter().filter(|(line, _)| !known.contains(line));
             let worst = missing.max_by(|a, b| a.1.total_cmp(b.1)).map(|(line, _)| line);
@@ -320,7 +324,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(known: &'a std::collections::BTreeSet<SourceLine>) -> Names<'a> {
+    fn of(known: &'a BTreeSet<SourceLine>) -> Names<'a> {
         let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for SourceLine { file, .. } in known {
             let paths = by_name.entry(base_name(file)).or_default();
