@@ -12,7 +12,7 @@
 //!
 //! **What to do.** Declare members and elements with smaller types; replace the few values by an
 //! index; take out what is always the same. `memlode whatif --edit 'narrow T: m to N'`, or `'remove
-//! T: m'`, says what that buys, and `memlode advise` tries it. Compare before storing to data that
+//! T: m'`, says what that buys; `memlode advise` tries the first. Compare before storing to data that
 //! threads share, or mark what has changed and store only that. Keep results until their inputs change.
 //!
 //! **When it is wrong.** The values are those of one run: another input may need more. What code
