@@ -102,7 +102,10 @@ fn a_program_without_debug_information_has_functions_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = started(&built(folder.path(), "gcc", &[], &gallery("pricing-scan/before.c")));
     assert!(report.functions.iter().any(|row| row.function == "price_block"), "{report:#?}");
-    assert_eq!((report.data.len(), report.lines.len()), (0, 0));
-    assert!(report.images.iter().all(|image| !image.has_debug && image.unread.is_none()));
+    // The system's libraries may have debug information in files of their own.
+    assert!(!report.lines.iter().any(|row| row.file.ends_with("before.c")), "{report:#?}");
+    assert!(!report.data.iter().any(|row| row.kind.as_deref() == Some("arc")), "{report:#?}");
+    let own = report.images.iter().find(|image| image.path.ends_with("/program")).expect("the program");
+    assert!(!own.has_debug && own.unread.is_none(), "{own:#?}");
     assert_eq!(report.untyped[0].why, "NoDebugInformation");
 }
