@@ -41,7 +41,7 @@ pub enum CheckVerdict {
     Same,
     /// The status is, and the output differs from run to run without any edit.
     SameStatus,
-    /// It tells the two apart: ends a sentence.
+    /// The command tells the two apart; this ends a sentence that begins with the command.
     Different(String),
 }
 

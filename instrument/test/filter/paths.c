@@ -1,13 +1,13 @@
 // A path that begins with / is the whole path; of another, leading directories may be missing.
-// RUN: split-file-22 %s %t && mkdir -p %t/src/deep && mv %t/a.h %t/src/deep/a.h
-// RUN: echo "exclude file=deep/a.h" > %t.rules && env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/src -c \
+// RUN: split-file-22 %s %t && mkdir -p %t/theirs/deep && mv %t/a.h %t/theirs/deep/a.h
+// RUN: echo "exclude file=deep/a.h" > %t.rules && env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/theirs -c \
 // RUN:   %t/a.c -o %t.o -Rpass-missed=memlode 2>&1 | %FileCheck %s --implicit-check-not=remark:
-// RUN: echo "exclude file=src/*" > %t.rules && env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/src -c \
+// RUN: echo "exclude file=theirs/*" > %t.rules && env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/theirs -c \
 // RUN:   %t/a.c -o %t.o -Rpass-missed=memlode 2>&1 | %FileCheck %s --implicit-check-not=remark:
-// RUN: echo "exclude file=%t/src/deep/a.h" > %t.rules && env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/src -c \
+// RUN: echo "exclude file=%t/theirs/deep/a.h" > %t.rules && env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/theirs -c \
 // RUN:   %t/a.c -o %t.o -Rpass-missed=memlode 2>&1 | %FileCheck %s --implicit-check-not=remark:
 // RUN: echo "exclude file=eep/a.h" > %t.rules && echo "exclude file=/deep/a.h" >> %t.rules
-// RUN: env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/src -c %t/a.c -o %t.o -Rpass-missed=memlode 2>&1 \
+// RUN: env MEMLODE_FILTER=%t.rules %memlode-c -O1 -I%t/theirs -c %t/a.c -o %t.o -Rpass-missed=memlode 2>&1 \
 // RUN:   | %FileCheck %s --allow-empty --check-prefix=NONE
 
 // CHECK: a.h:1:{{.*}} left out by the rule

@@ -8,8 +8,8 @@
 //! hit for one caller and miss for another. What is to be changed is often the caller: the order in
 //! which it asks, or that it asks again and again.
 //!
-//! **What to do.** Follow the costliest paths outwards to the first call that could do otherwise. Where one
-//! function has most of the cycles by way of one caller, its data suit the other callers.
+//! **What to do.** Follow the costliest paths outwards to the first call that could do otherwise.
+//! Where one function has most of the cycles by way of one caller, its data suit the other callers.
 //!
 //! **When it is wrong.** A call of a function that is on the path already is folded to where it
 //! stood: `main → walk → walk → walk` is `main → walk`. Where it cannot be told by which line a
@@ -42,7 +42,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Step {
     line: Line,
-    /// It was inlined into the next.
+    /// The frame was inlined into the next.
     is_inlined: bool,
     /// The line where its function begins.
     begins: u32,

@@ -1,8 +1,9 @@
 //! # Locks
 //!
-//! **What it finds.** For each lock that several threads take: how often it was taken and changed hands,
-//! what the program accessed while it was held, how many modelled cycles that stalled, and which lines
-//! of data came from the thread that had it before. Locks that were allocated by one call are one row.
+//! **What it finds.** For each lock that several threads take: how often it was taken and changed
+//! hands, what the program accessed while it was held, how many modelled cycles that stalled, and
+//! which lines of data came from the thread that had it before. Locks that were allocated by one
+//! call are one row.
 //!
 //! **Why it costs.** What is done under a lock only one thread does at a time, so that each cycle of it
 //! counts for all that wait. When a lock changes hands, the data that it guards come over from another

@@ -15,7 +15,7 @@ pub(crate) struct Part {
     pub sites: Vec<Site>,
     pub cells: Vec<Cell>,
     pub classes: Classes,
-    /// The same in all parts: every shard sees every call and every allocation.
+    /// Numbers that all parts agree on, for every shard sees every call and every allocation.
     pub paths: Paths,
     /// Dirty lines that went outwards past each level.
     pub write_backs: Vec<u64>,

@@ -14,11 +14,11 @@ use crate::names::demangle_short;
 /// The lines that are asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WantedLines {
-    /// Those of functions with at least this part of the run's modelled cycles, 0 to 1.
+    /// Lines of functions with at least this part of the run's modelled cycles, 0 to 1.
     Hot(f64),
-    /// Those of functions of this name, demangled or not.
+    /// Lines of functions of this name, demangled or not.
     Function(String),
-    /// Those of a file: its path, or the last components of it. Of one line alone, if there is a number.
+    /// Lines of a file, named by its path or the last components of it; one line alone, if there is a number.
     File(String, Option<u32>),
 }
 

@@ -92,8 +92,8 @@ pub struct ListedInstruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
-    /// It alone has the line, column, calls, kind and size of one access of the source.
+    /// No other instruction has the line, column, calls, kind and size of this access of the source.
     Exact,
-    /// It shares them with others: the line's sum is all that is known.
+    /// Other instructions share them, so that the line's sum is all that is known.
     Line,
 }
