@@ -10,7 +10,7 @@ timed=(--config "target.'cfg(all())'.runner='$PWD/tests/timed.sh'")
 checked=("${timed[@]}")
 for crate in crates/*; do
   case $crate in
-  */cli | */export | */machine | */report | */wire) level=0 ;;
+  */cli | */counters | */export | */files | */html | */layout | */machine | */patch | */report | */results | */wire) level=0 ;;
   */measure) level=2 ;;
   *) level=1 ;;
   esac

@@ -73,9 +73,17 @@ suite_oracle() { python3 tests/oracle/oracle.py && python3 tests/oracle/instruct
 # That it works: two of its programs, one of them with threads.
 suite_bench() { python3 bench/record.py --quick --rounds 1 --out target/bench/quick.json pricing counters; }
 
-# Suites one after the other, and both lanes beside each other: most suites wait for one core. Those that build the same
-# programs are in one lane.
-lanes=("rust c events lit22 lit19 newcomer python ship html safety" "gallery corpus sharing languages layouts fuzz real oracle bench")
+# Suites of a line run one after the other: they build the same programs, or wait for the same lock. Two lines run beside
+# each other, as most suites wait for one core; whichever ends first makes room for the next, so the longest are first.
+lines=(
+  "rust"
+  "real oracle fuzz bench"
+  "safety"
+  "gallery"
+  "python ship html"
+  "lit22 lit19 c newcomer events"
+  "corpus sharing languages layouts"
+)
 
 # One suite. Says how it went, also in the file of results.
 run_suite() {
@@ -90,17 +98,24 @@ run_suite() {
   echo "$(((REPLY - before) / 100)) $1" >>"$work/suites"
 }
 
-# The suites of a lane; what one of them prints comes as a whole, and the end of what a failed one printed once more at the
-# end of everything.
-run_lane() {
-  local suite log
+# Lines that nobody has begun, until there is none. What a suite prints comes as a whole, and the end of what a failed one
+# printed once more at the end of everything.
+run_lines() {
+  local line suite log
   log=$(mktemp)
-  for suite in $1; do
-    run_suite "$suite" >"$log" 2>&1
-    flock "$work/results" cat "$log"
-    ! tail -n 1 "$log" | grep -q FAILED || tail -n 20 "$log" >>"$work/ends"
+  while line=$(next_line) && [ -n "$line" ]; do
+    for suite in $line; do
+      run_suite "$suite" >"$log" 2>&1
+      flock "$work/results" cat "$log"
+      ! tail -n 1 "$log" | grep -q FAILED || tail -n 20 "$log" >>"$work/ends"
+    done
   done
   rm "$log"
+}
+
+# Takes the first line of those that are left.
+next_line() {
+  flock "$work/lock" sed -i -e "1w /dev/stdout" -e 1d "$work/left"
 }
 
 # Says where processor time went, and fails if a file of Rust tests takes more than it may: it would be waited for each time.
@@ -119,12 +134,12 @@ slowest() {
 }
 
 work=$(mktemp -d)
-touch "$work"/{results,ends,suites,times}
+touch "$work"/{results,ends,suites,times,lock}
 export MEMLODE_TEST_TIMES=$work/times
 trap 'rm -rf "$work"' EXIT
 for suite; do
   if ! declare -F "suite_$suite" >/dev/null; then
-    echo "tests/run.sh: no suite called '$suite'; there are: ${lanes[*]}" >&2
+    echo "tests/run.sh: no suite called '$suite'; there are: ${lines[*]}" >&2
     exit 2
   fi
 done
@@ -132,8 +147,10 @@ if [ $# -gt 0 ]; then
   wanted=$#
   for suite; do run_suite "$suite"; done
 else
-  wanted=$(wc -w <<<"${lanes[*]}")
-  for lane in "${lanes[@]}"; do run_lane "$lane" & done
+  wanted=$(wc -w <<<"${lines[*]}")
+  printf '%s\n' "${lines[@]}" >"$work/left"
+  run_lines &
+  run_lines &
   wait
 fi
 # Whatever did not come to its end has failed.
