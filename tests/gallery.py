@@ -16,6 +16,7 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
                         "TYPE.MEMBER: KIND"
     [ratios]            files: what `memlode stat -o` wrote; then by ratio, the simulated value of each file, to 2%
                         or 0.0005
+    [ratio_falls]       before, after: a trace each; ratio, by_at_least: the ratio as `memlode stat --trace` simulates it
 
 A line is written "FILE MARKER": the one line of FILE that contains MARKER.
 """
@@ -49,7 +50,7 @@ class Stage:
         self.folder = WORK / story.parent.name
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(story.parent, self.folder)
-        self.reports, self.advices = {}, {}
+        self.reports, self.advices, self.stats = {}, {}, {}
         self.prediction = None
 
     def run(self, commands):
@@ -70,6 +71,15 @@ class Stage:
             command = [BIN / "memlode", "report", self.folder / trace, "--json", "--machine", "generic"]
             self.reports[trace] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return self.reports[trace]
+
+    def ratio(self, trace, name):
+        if trace not in self.stats:
+            command = [BIN / "memlode", "stat", "--trace", self.folder / trace, "--json", "--machine", "generic"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise Broken(f"stat --trace {trace}: {done.stderr}")
+            self.stats[trace] = {row["ratio"]: row.get("value") for row in json.loads(done.stdout)["ratios"]}
+        return self.stats[trace][name]
 
     def advice(self, trace):
         if trace not in self.advices:
@@ -193,6 +203,13 @@ def ratios(stage, files, **expected):
     return f"{len(expected)} ratios of {len(files)} runs are as told"
 
 
+def ratio_falls(stage, before, after, ratio, by_at_least):
+    values = [stage.ratio(trace, ratio) for trace in (before, after)]
+    if None in values or values[1] > values[0] * (1 - by_at_least):
+        raise Broken(f"{ratio} is {values[0]} in {before} and {values[1]} in {after}")
+    return f"{ratio} falls from {values[0]:.4g} to {values[1]:.4g}"
+
+
 def analysed(stage, trace, analysis, **expected):
     command = [BIN / "memlode", "replay", stage.folder / trace, "--analyse", analysis, "--json", "--machine", "generic"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -220,7 +237,7 @@ def is_close(level, accesses):
     return apart <= 0.1 * level["actual"] if level["actual"] >= 10_000 else apart <= 0.001 * accesses
 
 
-CHECKS = (first_finding, line_falls, total_falls, advised, silent, what_if, analysed, ratios)
+CHECKS = (first_finding, line_falls, total_falls, advised, silent, what_if, analysed, ratios, ratio_falls)
 EXPECTATIONS = {check.__name__: check for check in CHECKS}
 
 

@@ -206,3 +206,18 @@ fn a_static_program_says_that_the_library_is_among_them() {
     let text = note["text"].as_str().expect("a sentence");
     assert!(note["has_libraries"] == true && text.contains("the C library's among them"), "{note}");
 }
+
+/// libgcc's objects name no source file, and lld's symbol tables then do not say whose their local functions are.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn libgccs_own_functions_are_not_told_whichever_linker_is_used() {
+    let main = "int main(void) { __builtin_cpu_init(); return !__builtin_cpu_supports(\"sse2\"); }\n";
+    let folder = Folder::with(&[("main.c", main)]);
+    for option in ["-O2", "-flto", "-flto=thin"] {
+        let (_, said) = folder.memlode(&["cc", option, "main.c", "-o", "program"]);
+        let symbols = Command::new("nm").arg("program").current_dir(folder.path()).output().expect("nm runs");
+        let symbols = String::from_utf8_lossy(&symbols.stdout).into_owned();
+        assert!(symbols.contains(" t get_available_features"), "the test is of these: {symbols}");
+        assert_eq!(said, "", "{option}");
+    }
+}

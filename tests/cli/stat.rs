@@ -186,3 +186,87 @@ fn ratios_are_not_simulated_of_what_has_gaps() {
     assert_one_sentence(&output, &["trace: recorded in bursts", "whole traces only"]);
     assert!(!folder.join("ran").exists());
 }
+
+/// A list that is walked all over, an array that is read in order, and who writes both for the first time.
+static FUNCTIONS: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = shared_folder("stat-functions");
+    let source = folder.join("functions.c");
+    let text = "#include <sys/mman.h>\n\
+        struct node { struct node *next; long value[7]; };\n\
+        enum { NODES = 1 << 15 };\n\
+        __attribute__((noinline)) long walk(struct node *p)\n\
+        { long s = 0; for (; p; p = p->next) s += p->value[0]; return s; }\n\
+        __attribute__((noinline)) long sum(volatile long *a)\n\
+        { long s = 0; for (long i = 0; i < 8L * NODES; i++) s += a[i]; return s; }\n\
+        __attribute__((noinline)) void touch(volatile char *p, long pages)\n\
+        { for (long i = 0; i < pages; i++) p[4096 * i] = 1; }\n\
+        static struct node nodes[NODES];\n\
+        int main(void) {\n\
+          for (long i = 0; i < NODES; i++)\n\
+            nodes[i * 20011 % NODES].next = i + 1 < NODES ? &nodes[(i + 1) * 20011 % NODES] : 0;\n\
+          char *fresh = mmap(0, 4096 * 900, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+          madvise(fresh, 4096 * 900, MADV_NOHUGEPAGE);\n\
+          touch(fresh, 900);\n\
+          return (walk(nodes) + sum((long *)nodes)) == 1;\n\
+        }\n";
+    fs::write(&source, text).expect("a source");
+    let program = folder.join("functions");
+    let command = |words: &[&str]| {
+        let mut command = std::process::Command::new(installation().join("bin/memlode"));
+        let output = command.args(words).output().expect("memlode runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    let (source, built) = (source.to_str().expect("UTF-8"), program.to_str().expect("UTF-8"));
+    command(&["cc", "-O1", "-g", source, "-o", built]);
+    command(&["record", "--force", "-o", &format!("{built}.trace"), "--", built]);
+    program
+});
+
+fn rows(found: &Value, source: &str) -> Vec<Value> {
+    let tables = found["functions"].as_array().expect("tables of functions");
+    let table = tables.iter().find(|table| table["source"] == source).expect("one of this source");
+    table["rows"].as_array().expect("rows").clone()
+}
+
+fn value(row: &Value, ratio: &str) -> f64 {
+    let ratios = row["ratios"].as_array().expect("ratios");
+    ratios.iter().find(|found| found["ratio"] == ratio).expect("it is known")["value"]
+        .as_f64()
+        .expect("a number")
+}
+
+/// Instructions of all functions are those of the program, and so are misses: the ratios of functions, weighted, are the
+/// program's. Nothing is run for it.
+#[test]
+fn ratios_of_functions_add_up_to_those_of_the_program() {
+    let trace = FUNCTIONS.with_extension("trace");
+    let found = json(&["--trace", trace.to_str().expect("UTF-8"), "--per-function", "--machine", "generic"]);
+    assert_eq!(found["seconds"].as_array().map(Vec::len), Some(0));
+    assert_eq!(of(&found, "software", "event", "task-clock")["refusal"]["why"], "not-run");
+    let rows = rows(&found, "simulated");
+    let names: Vec<&str> = rows.iter().map(|row| row["function"].as_str().expect("a name")).collect();
+    assert!(["walk", "sum", "touch", "main"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert_eq!(names[0], "walk", "it misses with each step");
+    let clocks = |row: &Value| row["share"].as_f64().expect("a share");
+    // Of one clock of the program: the instructions of a function.
+    let executed: Vec<f64> =
+        rows.iter().map(|row| clocks(row) / value(row, "clocks-per-instruction")).collect();
+    let all: f64 = executed.iter().sum();
+    for ratio in ["clocks-per-instruction", "l1d-miss-rate", "l2-miss-rate", "dtlb-miss-rate"] {
+        let weighted: f64 =
+            rows.iter().zip(&executed).map(|(row, part)| value(row, ratio) * part / all).sum();
+        let whole = of(&found, "ratios", "ratio", ratio)["value"].as_f64().expect("a number");
+        assert!((weighted - whole).abs() < 1e-6 * whole.max(1e-6), "{ratio}: {weighted}, {whole}");
+    }
+}
+
+/// Each fault of user space is a sample: those of 900 fresh pages are of the function that writes to them.
+#[test]
+fn faults_are_of_the_function_that_touches_the_pages() {
+    let program = FUNCTIONS.to_str().expect("UTF-8");
+    let found = json(&["--per-function", "--no-simulation", "--", program]);
+    let rows = rows(&found, "sampled");
+    let touch = rows.iter().find(|row| row["function"] == "touch").expect("it has a row");
+    let faults = touch["minor_faults"].as_f64().expect("a number");
+    assert!((890.0..=910.0).contains(&faults), "{faults} faults");
+}

@@ -143,10 +143,7 @@ impl CounterGroup for LinuxGroup {
 fn group(events: &[CounterEvent], thread: Option<u32>, with_kernel: bool) -> io::Result<Vec<Counter>> {
     let mut counters: Vec<Counter> = Vec::new();
     for event in events {
-        let mut builder = match event {
-            CounterEvent::Software(event) => Builder::new(software(*event)),
-            CounterEvent::Raw(code) => Builder::new(Raw::new(*code)),
-        };
+        let mut builder = builder(*event);
         // The leader starts all.
         builder.inherit(true).exclude_kernel(!with_kernel).enabled(!counters.is_empty());
         match thread {
@@ -160,6 +157,14 @@ fn group(events: &[CounterEvent], thread: Option<u32>, with_kernel: bool) -> io:
         counters.push(counter);
     }
     Ok(counters)
+}
+
+/// Begins a counter of an event.
+pub fn builder<'a>(event: CounterEvent) -> Builder<'a> {
+    match event {
+        CounterEvent::Software(event) => Builder::new(software(event)),
+        CounterEvent::Raw(code) => Builder::new(Raw::new(code)),
+    }
 }
 
 fn software(event: Software) -> KernelSoftware {

@@ -53,6 +53,8 @@ pub enum CountRefusal {
     },
     /// The divisor was zero.
     NothingToDivideBy,
+    /// No program was given: only a trace.
+    NotRun,
     /// The kernel said something else.
     Other {
         /// Its words.

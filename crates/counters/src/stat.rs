@@ -30,8 +30,59 @@ pub struct Stat {
     pub software: Vec<SoftwareCount>,
     /// Ratios, in the order of [`Ratio::ALL`].
     pub ratios: Vec<RatioFound>,
+    /// Events of the processor that were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventCount>,
     /// The simulation, if some ratios are simulated.
     pub simulated: Option<SimulatedRun>,
+    /// Ratios of functions, if they were asked for: a table for each source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionTable>,
+}
+
+/// Ratios function by function, from one source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionTable {
+    /// The source of all values.
+    pub source: FunctionSource,
+    /// Functions, those with the largest share first.
+    pub rows: Vec<FunctionRatios>,
+}
+
+/// The origin of a table of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FunctionSource {
+    /// Samples: an event of each so many interrupted the program.
+    Sampled,
+    /// Simulated from a trace.
+    Simulated,
+}
+
+/// Ratios of one function, without those that it calls; a function that was inlined counts for itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRatios {
+    /// The function's name.
+    pub function: String,
+    /// Its part of the program's time: of the samples of the task clock, or of the modelled cycles.
+    pub share: f64,
+    /// Samples of the task clock in it; none where it is simulated.
+    pub samples: Option<u64>,
+    /// Page faults that needed no disk, estimated from samples of them; none where it is simulated.
+    pub minor_faults: Option<f64>,
+    /// Ratios that are known of it, in the order of [`Ratio::ALL`].
+    pub ratios: Vec<FunctionRatio>,
+}
+
+/// The value of one ratio in one function.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRatio {
+    /// The ratio.
+    pub ratio: Ratio,
+    /// Its value.
+    pub value: f64,
+    /// Its standard error, from the numbers of samples; 0 where it is simulated.
+    pub error: f64,
 }
 
 /// A simulation that ratios come from.
@@ -60,6 +111,15 @@ pub struct SoftwareCount {
     /// Its counts.
     #[serde(flatten)]
     pub found: ValueSource,
+}
+
+/// An event of the processor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventCount {
+    /// Its name in the table of events.
+    pub event: String,
+    /// Its count in a run, in the mean.
+    pub count: f64,
 }
 
 /// A ratio.

@@ -20,7 +20,7 @@ mod tally;
 
 pub use attach::{attach, root_of};
 pub use error::Error;
-pub use live::{counts_cycles, sample, sample_registers};
+pub use live::{counts_cycles, sample, sample_event, sample_registers};
 pub use naming::{SampleSource, name};
 pub use report::{
     SampleCoverage, SampleReport, SampleShare, SampledCost, SampledData, SampledFunction, SampledImage,

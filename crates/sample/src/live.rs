@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use memlode_counters::kernel::{CounterEvent, builder};
 use perf_event::events::Software;
 use perf_event::{Builder, Sampler};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -62,7 +63,28 @@ fn sample_with<T, E: From<Error>>(
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    let mut builder = clock(layout, period_ns);
+    sample_of(Builder::new(Software::CPU_CLOCK), layout, period_ns, run)
+}
+
+/// Does as [`sample`], by another event than the CPU clock: a sample for each `period` of them in user space.
+///
+/// # Errors
+/// Those of `run`, and if the kernel refuses.
+pub fn sample_event<T, E: From<Error>>(
+    event: CounterEvent,
+    period: u64,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, Sampled), E> {
+    sample_of(builder(event), PLACES, period, run)
+}
+
+fn sample_of<'a, T, E: From<Error>>(
+    mut builder: Builder<'a>,
+    layout: RecordLayout,
+    period: u64,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, Sampled), E> {
+    sampling(&mut builder, layout, period);
     of_processes(&mut builder).enable_on_exec(true);
     let mut rings = Rings::new(layout, open(&mut builder)?);
     let begun = Instant::now();
@@ -95,11 +117,16 @@ pub fn counts_cycles() -> bool {
 /// The clock, in user space, of what is chosen yet, and of all that this starts.
 pub(crate) fn clock<'a>(layout: RecordLayout, period_ns: u64) -> Builder<'a> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
-    builder.sample_period(period_ns).exclude_kernel(true).exclude_hv(true).inherit(true);
+    sampling(&mut builder, layout, period_ns);
+    builder
+}
+
+/// Has an event interrupt user space once in `period` times, and whatever that starts.
+fn sampling(builder: &mut Builder<'_>, layout: RecordLayout, period: u64) {
+    builder.sample_period(period).exclude_kernel(true).exclude_hv(true).inherit(true);
     let attributes = builder.attrs_mut();
     attributes.sample_type = layout.sample_type;
     attributes.sample_regs_user = layout.regs_user;
-    builder
 }
 
 /// Has the kernel tell what processes map, start and become.

@@ -44,10 +44,22 @@ pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCod
     let (ours, others): (Vec<_>, Vec<_>) = by_address.iter().partition(|(address, _)| is_compiled(**address));
     let ours: BTreeSet<&str> = ours.iter().flat_map(|(_, names)| *names).map(|of| of.name.as_str()).collect();
     let is_sanitized = by_address.values().flatten().any(|of| of.name.starts_with("__sanitizer_"));
-    let is_theirs = |name: &str| is_implementation(name) || is_sanitized && is_sanitizers(name);
+    let all: BTreeSet<&str> = by_address.values().flatten().map(|of| of.name.as_str()).collect();
+    let beside: BTreeSet<&str> = BESIDE
+        .iter()
+        .filter(|(global, _)| all.contains(global))
+        .flat_map(|(_, local)| *local)
+        .copied()
+        .collect();
+    let is_theirs = |of: &Named| {
+        let base = of.name.split('.').next().unwrap_or_default();
+        is_implementation(&of.name)
+            || is_sanitized && is_sanitizers(&of.name)
+            || of.is_local && beside.contains(base)
+    };
     let mut found: Vec<ForeignFunction> = others
         .into_iter()
-        .filter(|(_, names)| !names.iter().any(|of| is_theirs(&of.name)))
+        .filter(|(_, names)| !names.iter().any(is_theirs))
         .filter_map(|(_, names)| names.iter().min_by_key(|of| (of.is_local, &of.name)))
         .filter(|of| whole(&of.name).is_none_or(|whole| !ours.contains(whole)))
         .map(|of| ForeignFunction { name: of.name.clone(), bytes: of.bytes, is_local: of.is_local })
@@ -157,6 +169,49 @@ const RUNTIME_UNITS: [&str; 17] = [
     "ubsan_",
     "unwind-",
     "xray_",
+];
+
+/// Local functions of libgcc's objects by a global one of the same object. These objects were compiled with link-time
+/// optimisation and name no source file, so that lld's symbol tables tell nothing of their unit.
+const BESIDE: [(&str, &[&str]); 7] = [
+    ("__cpu_indicator_init", &["get_available_features", "has_cpu_feature", "set_cpu_feature"]),
+    ("__bid128_div", &["handle_UF_128_rem", "handle_UF_128"]),
+    (
+        "__bid128_fma",
+        &["add256", "sub256", "nr_digits256", "rounding_correction", "add_and_round", "bid128_ext_fma"],
+    ),
+    ("__bid64_div", &["get_BID64_UF", "get_BID64"]),
+    ("__emutls_get_address", &["emutls_init", "emutls_destroy", "emutls_alloc", "emutls_key_destructor"]),
+    (
+        "_Unwind_Find_FDE",
+        &[
+            "add_fdes",
+            "base_of_encoded_value",
+            "classify_object_over_fdes",
+            "fde_mixed_encoding_compare",
+            "fde_single_encoding_compare",
+            "fde_unencoded_compare",
+            "frame_downheap",
+            "frame_heapsort",
+            "get_cie_encoding",
+            "linear_search_fdes",
+            "read_encoded_value_with_base",
+            "search_object",
+        ],
+    ),
+    (
+        "_Unwind_RaiseException",
+        &[
+            "execute_cfa_program",
+            "execute_stack_op",
+            "init_dwarf_reg_size_table",
+            "read_encoded_value",
+            "uw_frame_state_for",
+            "uw_init_context_1",
+            "uw_install_context_1",
+            "uw_update_context_1",
+        ],
+    ),
 ];
 
 /// Functions that glibc puts into programs that call them, and Rust into all of its own.

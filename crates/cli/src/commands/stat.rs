@@ -11,13 +11,14 @@ use clap::Parser;
 use memlode_attribute::has_gaps;
 use memlode_attribute::setup::Setup;
 use memlode_counters::kernel::Linux;
-use memlode_counters::stat::{FORMAT, Stat, VERSION};
+use memlode_counters::stat::{FORMAT, FunctionTable, Stat, VERSION};
 use memlode_counters::table::EventTable;
 use memlode_machine::Machine;
 use memlode_measure::process::{AddressLayout, RunLimits, StopFlag};
-use memlode_measure::stat::{StatError, StatPlan, compare, stat};
+use memlode_measure::stat::{StatError, StatPlan, compare, not_run, sampled_functions, stat};
 use memlode_report::build;
 use memlode_report::render::terminal;
+use memlode_sample::{SampleSource, name, sample_event};
 use memlode_trace::Trace;
 
 use super::bench::fresh_seed;
@@ -25,6 +26,7 @@ use super::report::MachineArgs;
 use super::{OK, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
 use crate::args::launch::LaunchArgs;
+use crate::args::numbers;
 use crate::args::setup::SetupArgs;
 use crate::args::times::parse_duration;
 use crate::show::Out;
@@ -40,7 +42,8 @@ const MOST: u64 = 64 << 20;
 /// here is simulated from a trace, and is labelled so, or is named as missing.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "memlode stat [OPTIONS] [--trace DIR] -- PROGRAM ARGS…\n       memlode stat [OPTIONS] -p PID",
+    override_usage = "memlode stat [OPTIONS] [--trace DIR] -- PROGRAM ARGS…\n       memlode stat [OPTIONS] -p PID\n       \
+                      memlode stat [OPTIONS] --trace DIR",
     after_help = AFTER_HELP
 )]
 pub struct Args {
@@ -59,12 +62,19 @@ pub struct Args {
     /// Take the processor to have the events of this table [default: that of its model]
     #[arg(long, value_name = "NAME")]
     events: Option<String>,
-    /// Simulate what is not counted from this trace [default: of a program built by memlode, one is recorded and removed]
+    /// Simulate what is not counted from this trace; without a program, all [default: of a program built by memlode, one is recorded
+    /// and removed]
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
     /// Simulate nothing
     #[arg(long, conflicts_with = "trace")]
     no_simulation: bool,
+    /// Say what each function has of it, too: from samples of each event, in one more run for each, and simulated
+    #[arg(long, conflicts_with = "pid")]
+    per_function: bool,
+    /// Rows of the tables of functions
+    #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count, requires = "per_function")]
+    top: usize,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -78,7 +88,7 @@ pub struct Args {
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        required_unless_present = "pid",
+        required_unless_present_any = ["pid", "trace"],
         value_name = "PROGRAM"
     )]
     command: Vec<OsString>,
@@ -111,8 +121,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
         whole_trace(directory)?;
     }
     let stop = stop_on_signals()?;
-    let mut found = counted(&args, &plan, &stop)?;
-    if found.lacks_ratios() && !args.no_simulation {
+    let mut found = match &args.trace {
+        Some(trace) if args.command.is_empty() && args.pid.is_none() => {
+            not_run(open(trace)?.manifest().info.command.clone())
+        }
+        _ => counted(&args, &plan, &stop)?,
+    };
+    if args.per_function && !args.command.is_empty() {
+        found.functions.push(sampled(&args, plan.table.as_ref(), &found, &stop)?);
+    }
+    if !args.no_simulation && (found.lacks_ratios() || args.per_function) {
         simulate(&args, &machine, &mut found)?;
     }
     if let Some(file) = &args.output {
@@ -122,7 +140,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.how.json {
         print_json(&found)?;
     } else {
-        Out::Stdout.write(&terminal::stat(&found, Out::Stdout.style(0)), false)?;
+        Out::Stdout.write(&terminal::stat(&found, Out::Stdout.style(args.top)), false)?;
     }
     Ok(ExitCode::from(OK))
 }
@@ -137,6 +155,22 @@ fn counted(args: &Args, plan: &StatPlan, stop: &StopFlag) -> Result<Stat> {
     stat(plan, &Linux, &mut run).map_err(|why| match why {
         StatError::Run(error) => error.into(),
         StatError::Refused(refused) => anyhow::anyhow!("nothing is counted: {}", terminal::refusal(&refused)),
+    })
+}
+
+/// Samples each event that was counted, in a run of its own.
+fn sampled(args: &Args, table: Option<&EventTable>, found: &Stat, stop: &StopFlag) -> Result<FunctionTable> {
+    let launch = args.how.launch(&args.command);
+    let limits = RunLimits { stop, longest: Duration::MAX };
+    sampled_functions(table, found, &mut |wanted| {
+        let run = || launch.run(AddressLayout::GIVEN, limits).map_err(anyhow::Error::from);
+        let (_, places) = sample_event(wanted.event, wanted.period, run)?;
+        let names = name(&places, SampleSource { is_time: false, ..SampleSource::default() });
+        let samples = names.functions.into_iter().map(|row| {
+            let function = if row.function.is_empty() { format!("({})", row.image) } else { row.function };
+            (function, row.time.samples)
+        });
+        Ok(samples.collect())
     })
 }
 
@@ -165,6 +199,9 @@ fn simulate(args: &Args, machine: &Machine, found: &mut Stat) -> Result<()> {
         );
         return Ok(());
     };
+    if args.per_function {
+        found.functions.push(build::simulated_functions(&timed.trace, machine, detailed, times));
+    }
     if args.trace.is_none() {
         simulated.run.trace = None;
     }

@@ -8,7 +8,9 @@
 //! intervals. Events of the kernel are counted in each run.
 
 mod compare;
+mod functions;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use memlode_counters::kernel::{CounterEvent, CounterGroup, Kernel, Reading, Target};
@@ -16,10 +18,11 @@ use memlode_counters::plan::{EventGroup, groups};
 use memlode_counters::ratio::Ratio;
 use memlode_counters::refusal::{Circumstances, CountRefusal};
 use memlode_counters::software::Software;
-use memlode_counters::stat::{FORMAT, RatioFound, SoftwareCount, Stat, VERSION, ValueSource};
+use memlode_counters::stat::{EventCount, FORMAT, RatioFound, SoftwareCount, Stat, VERSION, ValueSource};
 use memlode_counters::table::{EventTable, Formula};
 
 pub use compare::compare;
+pub use functions::{EventPeriod, sampled_functions};
 
 use crate::Error;
 use crate::stats::{Random, location, random};
@@ -138,6 +141,8 @@ struct Counting<'a> {
     groups: Vec<EventGroup>,
     software: Vec<(Software, Series)>,
     ratios: Vec<(Ratio, Series)>,
+    /// Counts of the processor's events, run by run.
+    events: BTreeMap<String, Vec<u64>>,
 }
 
 impl<'a> Counting<'a> {
@@ -157,6 +162,7 @@ impl<'a> Counting<'a> {
             groups: table.filter(|_| kernel.has_unit()).map(groups).unwrap_or_default(),
             software: Software::ALL.into_iter().map(|event| (event, Series::default())).collect(),
             ratios: Ratio::ALL.into_iter().map(ratio).collect(),
+            events: BTreeMap::new(),
         }
     }
 
@@ -256,6 +262,9 @@ impl<'a> Counting<'a> {
         let Some(counts) = open.group.as_mut().map(|group| counted(group.as_mut())) else { return };
         let Some(table) = self.table else { return };
         let EventGroup { ratios, events } = self.groups[group].clone();
+        for (event, count) in events.iter().zip(counts.iter().flatten()) {
+            self.events.entry(event.clone()).or_default().push(*count);
+        }
         for (ratio, series) in self.ratios.iter_mut().filter(|(ratio, _)| ratios.contains(ratio)) {
             let count = |counts: &[u64], event: &str| {
                 events.iter().position(|known| known == event).and_then(|at| counts.get(at).copied())
@@ -308,8 +317,35 @@ impl<'a> Counting<'a> {
             seconds,
             software,
             ratios: self.ratios.iter().map(ratio).collect(),
+            events: self.events.iter().map(|(event, counts)| mean(event, counts)).collect(),
             simulated: None,
+            functions: Vec::new(),
         }
+    }
+}
+
+fn mean(event: &str, counts: &[u64]) -> EventCount {
+    let sum: f64 = counts.iter().map(|count| *count as f64).sum();
+    EventCount { event: event.into(), count: sum / counts.len().max(1) as f64 }
+}
+
+/// Returns what is known without a run: nothing is counted, and each value says so.
+pub fn not_run(command: Vec<String>) -> Stat {
+    let missing = || ValueSource::Missing { refusal: CountRefusal::NotRun };
+    let ratio =
+        |ratio| RatioFound { ratio, formula: String::new(), note: None, checked: false, found: missing() };
+    Stat {
+        format: FORMAT.into(),
+        version: VERSION,
+        command,
+        pid: None,
+        processor: None,
+        seconds: Vec::new(),
+        software: Software::ALL.map(|event| SoftwareCount { event, found: missing() }).into(),
+        ratios: Ratio::ALL.map(ratio).into(),
+        events: Vec::new(),
+        simulated: None,
+        functions: Vec::new(),
     }
 }
 

@@ -44,7 +44,7 @@ use crate::model::{self, ByLevel, Numbers, Report};
 use crate::names::demangle;
 
 pub use comparison::comparison;
-pub use ratios::{SimulatedRatios, simulated_ratios};
+pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios};
 pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;

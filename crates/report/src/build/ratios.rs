@@ -1,11 +1,15 @@
 //! Ratios that a replayed trace can give, where nothing counts them.
 
+use std::collections::BTreeMap;
+
+use memlode_attribute::place::place;
 use memlode_attribute::timed::{Stall, TICKS};
-use memlode_attribute::{DetailedProfile, TimedProfile};
+use memlode_attribute::{Cell, DetailedProfile, Profile, TimedProfile};
 use memlode_counters::ratio::Ratio;
-use memlode_counters::stat::SimulatedRun;
+use memlode_counters::stat::{FunctionRatio, FunctionRatios, FunctionSource, FunctionTable, SimulatedRun};
 use memlode_machine::{Coherence, Machine};
 use memlode_trace::Trace;
+use memlode_trace::sites::{SiteTable, StringId};
 
 /// Values by ratio, and what they come from.
 pub struct SimulatedRatios {
@@ -24,11 +28,7 @@ pub fn simulated_ratios(
     timed: &TimedProfile,
 ) -> Option<SimulatedRatios> {
     let names = trace.sites();
-    let work = timed.profile.cells.iter().map(|cell| {
-        let work = names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after));
-        work * cell.counts.accesses() as f64
-    });
-    let instructions: f64 = work.sum();
+    let instructions: f64 = timed.profile.cells.iter().map(|cell| instructions(names, cell)).sum();
     let all = timed.roll(|_| Some(())).pop()?;
     let cycles = all.charged.ticks() as f64 / TICKS as f64;
     if instructions < 1.0 || cycles <= 0.0 {
@@ -70,4 +70,65 @@ pub fn simulated_ratios(
         threads,
     };
     Some(SimulatedRatios { ratios, run })
+}
+
+/// Makes ratios of each function that has a part of the modelled cycles, from the same two replays as [`simulated_ratios`].
+/// Lines that cores take from each other are not among them: those are counted by line, not by function.
+pub fn simulated_functions(
+    trace: &Trace,
+    machine: &Machine,
+    detailed: &DetailedProfile,
+    timed: &TimedProfile,
+) -> FunctionTable {
+    let names = trace.sites();
+    let function = |cell: &Cell| place(names, names.site(cell.site)).line.function;
+    let sums = |profile: &Profile, value: &dyn Fn(&Cell) -> f64| -> BTreeMap<StringId, f64> {
+        let mut sums = BTreeMap::new();
+        profile.cells.iter().for_each(|cell| *sums.entry(function(cell)).or_default() += value(cell));
+        sums
+    };
+    let executed = sums(&timed.profile, &|cell| instructions(names, cell));
+    let loads = sums(&detailed.profile, &|cell| cell.counts.reads.iter().sum::<u64>() as f64);
+    let walks = sums(&detailed.profile, &|cell| detailed.of(cell).tlb.walks as f64);
+    let levels = detailed.profile.levels.len();
+    let misses: Vec<_> = (0..levels.min(2))
+        .map(|level| sums(&detailed.profile, &|cell| cell.counts.misses(level) as f64))
+        .collect();
+    let rows = timed.roll(|cell| Some(function(cell)));
+    let all: u64 = rows.iter().map(|row| row.charged.ticks()).sum();
+    let rows = rows.into_iter().filter(|row| row.charged.ticks() > 0).map(|row| {
+        let ticks = row.charged.ticks() as f64;
+        let part = |stall: Stall| row.charged.of(stall) as f64 / ticks;
+        let of = |sums: &BTreeMap<StringId, f64>| sums.get(&row.key).copied().unwrap_or_default();
+        let executed = of(&executed);
+        let rate = |count: f64| (executed >= 1.0).then(|| count / executed);
+        let has_tlb = !machine.tlbs.is_empty();
+        let values = [
+            (Ratio::ClocksPerInstruction, rate(ticks / TICKS as f64)),
+            (Ratio::LoadRate, Some(of(&loads) / (ticks / TICKS as f64))),
+            (Ratio::StoreOrderBlock, Some(part(Stall::Stores))),
+            (Ratio::L1dMissRate, misses.first().and_then(|misses| rate(of(misses)))),
+            (Ratio::L2MissRate, misses.get(1).and_then(|misses| rate(of(misses)))),
+            (Ratio::TlbMissPenalty, has_tlb.then(|| part(Stall::Walk))),
+            (Ratio::DtlbMissRate, rate(of(&walks)).filter(|_| has_tlb)),
+            (Ratio::LockedOperations, Some(part(Stall::Order))),
+        ];
+        let known = values
+            .into_iter()
+            .filter_map(|(ratio, value)| Some(FunctionRatio { ratio, value: value?, error: 0.0 }));
+        FunctionRatios {
+            function: names.string(row.key).to_owned(),
+            share: ticks / all.max(1) as f64,
+            samples: None,
+            minor_faults: None,
+            ratios: known.collect(),
+        }
+    });
+    FunctionTable { source: FunctionSource::Simulated, rows: rows.collect() }
+}
+
+/// Returns the instructions around the accesses of a cell, as the pass estimates them.
+fn instructions(names: &SiteTable, cell: &Cell) -> f64 {
+    let work = names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after));
+    work * cell.counts.accesses() as f64
 }

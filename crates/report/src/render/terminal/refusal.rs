@@ -40,6 +40,9 @@ pub fn refusal(why: &CountRefusal) -> String {
              such as the NMI watchdog (`sysctl kernel.nmi_watchdog=0`)"
         ),
         CountRefusal::NothingToDivideBy => "what it is divided by was never counted: the program was too short".into(),
+        CountRefusal::NotRun => {
+            "no program was run, so nothing was counted: give the program, `memlode stat --trace DIR -- PROGRAM`".into()
+        }
         CountRefusal::Other { said } => format!("the kernel said: {}", printable(said)),
     }
 }
@@ -105,6 +108,7 @@ mod tests {
             (CountRefusal::TooManyFiles, "ulimit -n"),
             (CountRefusal::DoNotFit, "nmi_watchdog=0"),
             (CountRefusal::Shared { percent: 50 }, "50%"),
+            (CountRefusal::NotRun, "-- PROGRAM"),
             (CountRefusal::Other { said: "odd \u{1b}[1m".into() }, "odd \\u{1b}"),
         ] {
             let said = refusal(&why);

@@ -1,11 +1,12 @@
 //! Counters and ratios of a program, as text.
 
-use std::fmt::Write;
-
 use memlode_counters::ratio::Ratio;
 use memlode_counters::refusal::CountRefusal;
 use memlode_counters::software::Software;
-use memlode_counters::stat::{Change, Improvement, Interval, RatioFound, Stat, StatComparison, ValueSource};
+use memlode_counters::stat::{
+    Change, FunctionRatio, FunctionRatios, FunctionSource, FunctionTable, Improvement, Interval, RatioFound,
+    Stat, StatComparison, ValueSource,
+};
 
 use super::ratios::{self, words};
 use super::refusal::refusal;
@@ -16,7 +17,23 @@ use crate::render::text::{count, milliseconds, printable};
 pub fn stat(found: &Stat, style: Style) -> String {
     let mut out = header(found, style);
     let mut reasons = Vec::new();
-    let _ = writeln!(out, "\n{}", style.heading("Events of the kernel in each run"));
+    if !found.seconds.is_empty() {
+        out += &kernel_events(found, style, &mut reasons);
+    }
+    out += &all_ratios(found, style, &mut reasons);
+    for table in &found.functions {
+        out += &functions(table, style);
+    }
+    out += &missing(&reasons, style);
+    if found.simulated.is_none() && reasons.contains(&CountRefusal::NoUnit) {
+        let said = "most of these ratios are simulated of a program that memlode built, or from a trace (--trace DIR)";
+        out += &style.paragraph("instead", said);
+    }
+    out + &explanations(found, style)
+}
+
+fn kernel_events(found: &Stat, style: Style, reasons: &mut Vec<CountRefusal>) -> String {
+    let mut out = format!("\n{}\n", style.heading("Events of the kernel in each run"));
     let mut table = plain_table(&["event", "count", "95% interval", "source"], 1);
     for counted in &found.software {
         let shown = |value: f64| software_value(counted.event, value);
@@ -24,11 +41,15 @@ pub fn stat(found: &Stat, style: Style) -> String {
             ratios::software(counted.event).to_string(),
             counted.found.interval().map_or("–".into(), |found| shown(found.middle)),
             counted.found.interval().and_then(|found| ends(found, shown)).unwrap_or_default(),
-            origin(&counted.found, true, &mut reasons),
+            origin(&counted.found, true, reasons),
         ]);
     }
     write_table(&mut out, &table);
-    let _ = writeln!(out, "\n{}", style.heading("Ratios"));
+    out
+}
+
+fn all_ratios(found: &Stat, style: Style, reasons: &mut Vec<CountRefusal>) -> String {
+    let mut out = format!("\n{}\n", style.heading("Ratios"));
     let mut table = plain_table(&["ratio", "value", "95% interval", "source"], 1);
     for ratio in &found.ratios {
         let shown = |value: f64| ratio_value(ratio.ratio, value);
@@ -36,16 +57,68 @@ pub fn stat(found: &Stat, style: Style) -> String {
             words(ratio.ratio).name.to_string(),
             ratio.found.interval().map_or("–".into(), |found| shown(found.middle)),
             ratio.found.interval().and_then(|found| ends(found, shown)).unwrap_or_default(),
-            origin(&ratio.found, ratio.checked, &mut reasons),
+            origin(&ratio.found, ratio.checked, reasons),
         ]);
     }
     write_table(&mut out, &table);
-    out += &missing(&reasons, style);
-    if found.simulated.is_none() && reasons.contains(&CountRefusal::NoUnit) {
-        let said = "most of these ratios are simulated of a program that memlode built, or from a trace (--trace DIR)";
-        out += &style.paragraph("instead", said);
+    out
+}
+
+/// One row for each function, and the ratios that any of them has as columns.
+fn functions(table: &FunctionTable, style: Style) -> String {
+    let (title, share) = match table.source {
+        FunctionSource::Sampled => ("Ratios by function, from samples", "time"),
+        FunctionSource::Simulated => ("Ratios by function, simulated", "cycles"),
+    };
+    let mut out = format!("\n{}\n", style.heading(title));
+    if table.rows.is_empty() {
+        let why = "no sample of the task clock met the program: it ran too briefly";
+        return out + &style.indented(2, why);
     }
-    out + &explanations(found, style)
+    let shown = &table.rows[..table.rows.len().min(style.top)];
+    let known = |ratio: Ratio| shown.iter().any(|row| value_of(row, ratio).is_some());
+    let columns: Vec<Ratio> = Ratio::ALL.into_iter().filter(|ratio| known(*ratio)).collect();
+    let has_faults = shown.iter().any(|row| row.minor_faults.is_some());
+    let mut headings = vec!["function", share];
+    headings.extend(has_faults.then_some("faults"));
+    headings.extend(columns.iter().map(|ratio| words(*ratio).column));
+    let mut printed = plain_table(&headings, 1);
+    for row in shown {
+        let mut cells = vec![printable(&row.function).into_owned(), percent(row.share)];
+        if has_faults {
+            cells.push(row.minor_faults.map_or("–".into(), |faults| count(faults.round() as u64)));
+        }
+        cells.extend(
+            columns
+                .iter()
+                .map(|ratio| value_of(row, *ratio).map_or("–".into(), |of| with_error(*ratio, of))),
+        );
+        printed.add_row(cells);
+    }
+    write_table(&mut out, &printed);
+    if table.rows.len() > shown.len() {
+        out += &style.indented(2, &format!("… and {} more", table.rows.len() - shown.len()));
+    }
+    let meanings: Vec<String> =
+        columns.iter().map(|ratio| format!("{} = {}", words(*ratio).column, words(*ratio).name)).collect();
+    if !meanings.is_empty() {
+        out += &style.indented(2, &format!("Columns: {}.", meanings.join(", ")));
+    }
+    out
+}
+
+fn value_of(row: &FunctionRatios, ratio: Ratio) -> Option<FunctionRatio> {
+    row.ratios.iter().find(|known| known.ratio == ratio).copied()
+}
+
+/// A value, and its standard error where it is an estimate.
+fn with_error(ratio: Ratio, of: FunctionRatio) -> String {
+    let value = ratio_value(ratio, of.value);
+    if of.error > 0.0 { format!("{value} ±{}", ratio_value(ratio, of.error)) } else { value }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
 }
 
 /// Each reason for which something is missing.
@@ -61,6 +134,9 @@ fn header(found: &Stat, style: Style) -> String {
         None => found.command.join(" "),
     };
     let mut out = style.paragraph("program", &printable(&subject));
+    if found.seconds.is_empty() {
+        return out + &simulation(found, style);
+    }
     let mean = 1000.0 * found.seconds.iter().sum::<f64>() / found.seconds.len().max(1) as f64;
     let runs = match (found.seconds.len(), found.pid) {
         (1, None) => format!("1 of {}", milliseconds(mean)),
@@ -71,6 +147,11 @@ fn header(found: &Stat, style: Style) -> String {
     if let Some(processor) = &found.processor {
         out += &style.paragraph("events", &format!("machines/events/{}.toml", printable(processor)));
     }
+    out + &simulation(found, style)
+}
+
+fn simulation(found: &Stat, style: Style) -> String {
+    let mut out = String::new();
     if let Some(run) = &found.simulated {
         let said = format!(
             "on {} from {} accesses and about {} instructions of the code that was compiled with memlode{}: a model, which \
@@ -99,6 +180,7 @@ fn origin(found: &ValueSource, checked: bool, reasons: &mut Vec<CountRefusal>) -
             }
             match refusal {
                 CountRefusal::NoUnit => "needs a PMU".into(),
+                CountRefusal::NotRun => "not counted".into(),
                 CountRefusal::NotCounted { .. } => "not counted by this processor".into(),
                 _ => "refused".into(),
             }
@@ -258,7 +340,9 @@ mod tests {
                     },
                 ),
             ],
+            events: Vec::new(),
             simulated: None,
+            functions: Vec::new(),
         };
         let text = stat(&found, Style { colours: false, width: 100, top: 10 });
         let line =
