@@ -16,7 +16,7 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
                         "TYPE.MEMBER: KIND"
     [ratios]            files: what `memlode stat -o` wrote; then by ratio, the simulated value of each file, to 2%
                         or 0.0005
-    [ratio_falls]       before, after: a trace each; ratio, by_at_least: the ratio as `memlode stat --trace` simulates it
+    [ratio_falls]       before, after: a trace each; ratio, by_at_least: the ratio that is simulated
 
 A line is written "FILE MARKER": the one line of FILE that contains MARKER.
 """
