@@ -9,10 +9,10 @@
   convolve     `bias heap` of a convolution: times and what is in a call, by distance
   allocators   `bias alloc`
   pages        `bias pages`: 101,025 pairs of pages, three times
-  erasure      ISA-L's encoder: `bias fix`, with blocks that begin at different places beside glibc's
-  dgemv        `bias heap` of cblas_dgemv in three libraries
+  erasure      encoders of ISA-L and of Jerasure: `bias fix`, with blocks that begin at different places beside glibc's
+  dgemv        `bias heap` of cblas_dgemv, 1024 × 1024, in four libraries: y is moved by 16 bytes
 
-Libraries are Debian's, fetched by `apt-get download` and used from target/bench/bias. Takes some 20 minutes and two,
+Libraries are Debian's, fetched by `apt-get download` and used from target/bench/bias. Takes some 30 minutes and six,
 with --quick, in which nothing is expected to be found. Nothing else should run meanwhile. Writes
 target/bench/bias.json: by name the commands' own JSON, with the sentences, and the counts.
 """
@@ -37,11 +37,13 @@ MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
 # Package → library, relative to where it was unpacked.
 LIBRARIES = {
     "libisal2": "usr/lib/x86_64-linux-gnu/libisal.so.2",
+    "libjerasure2": "usr/lib/x86_64-linux-gnu/libJerasure.so.2",
     "libopenblas0-serial": "usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
     "libblis4-serial": "usr/lib/x86_64-linux-gnu/blis-serial/libblas.so.3",
+    "libatlas3-base": "usr/lib/x86_64-linux-gnu/atlas/libblas.so.3",
     "libblas3": "usr/lib/x86_64-linux-gnu/blas/libblas.so.3",
 }
-NEEDED = ["libgfortran5", "libquadmath0"]
+NEEDED = ["libgfortran5", "libquadmath0", "libgf-complete1"]
 # Seconds of one command, and how often it runs: as they are, and for --quick.
 SECONDS = {
     "same": (3, 2),
@@ -49,8 +51,8 @@ SECONDS = {
     "layout": (60, 12),
     "kernel": (30, 6),
     "convolve": (30, 5),
-    "erasure": (60, 12),
-    "dgemv": (40, 8),
+    "erasure": (90, 40),
+    "dgemv": (200, 60),
 }
 TIMES = {"same": (100, 3), "two_percent": (20, 2), "pages": (3, 1)}
 # Thousands of steps that take some 20 ms and 100 ms.
@@ -104,7 +106,7 @@ def library(package):
             [archive] = archives.glob(f"{one}_*.deb")
             folder.parent.mkdir(exist_ok=True)
             subprocess.run(["dpkg", "-x", archive, folder], check=True)
-    folders = [WORK / "debian" / one / "usr/lib/x86_64-linux-gnu" for one in NEEDED]
+    folders = [WORK / "debian" / one / "usr/lib/x86_64-linux-gnu" for one in [package, *NEEDED]]
     os.environ["LD_LIBRARY_PATH"] = ":".join(map(str, folders))
     return WORK / "debian" / package / LIBRARIES[package]
 
@@ -211,42 +213,48 @@ def pages(run):
 
 
 def erasure(run):
-    isal = library("libisal2")
-    program = build("erasure", "gcc -O2 -g", HERE / "bias" / "erasure.c", isal, f"-Wl,-rpath,{isal.parent}")
-    return run.json("bias", "fix", "--time-limit", run.seconds("erasure"), "--seed", 1, "--json", "--", program, 2)
+    found = {}
+    for package, options in (("libisal2", ""), ("libjerasure2", " -DJERASURE")):
+        used = library(package)
+        needed = [f"-Wl,-rpath-link,{folder}" for folder in os.environ["LD_LIBRARY_PATH"].split(":")]
+        words = [HERE / "bias" / "erasure.c", used, f"-Wl,-rpath,{used.parent}", *needed]
+        program = build(f"erasure-{package}", f"gcc -O2 -g{options}", *words)
+        limit = ["--time-limit", run.seconds("erasure"), "--seed", 1, "--json"]
+        found[package] = run.json("bias", "fix", *limit, "--", program, 1 if run.quick else 2)
+    return found
 
 
 DGEMV = """library = "{library}"
 function = "cblas_dgemv"
 move = "y"
 arguments = [
-  {{ int = 101 }}, {{ int = 111 }}, {{ int = 256 }}, {{ int = 256 }}, {{ f64 = 1.0 }}, {{ buffer = "a" }},
-  {{ int = 256 }}, {{ buffer = "x" }}, {{ int = 1 }}, {{ f64 = 0.5 }}, {{ buffer = "y" }}, {{ int = 1 }},
+  {{ int = 101 }}, {{ int = 111 }}, {{ int = 1024 }}, {{ int = 1024 }}, {{ f64 = 1.0 }}, {{ buffer = "a" }},
+  {{ int = 1024 }}, {{ buffer = "x" }}, {{ int = 1 }}, {{ f64 = 0.5 }}, {{ buffer = "y" }}, {{ int = 1 }},
 ]
 
 [[buffer]]
 name = "a"
-bytes = 524288
+bytes = 8388608
 fill = "f64"
 
 [[buffer]]
 name = "x"
-bytes = 2048
+bytes = 8192
 fill = "f64"
 
 [[buffer]]
 name = "y"
-bytes = 2048
+bytes = 8192
 fill = "f64"
 """
 
 
 def dgemv(run):
     found = {}
-    for package in ("libopenblas0-serial", "libblis4-serial", "libblas3"):
+    for package in ("libopenblas0-serial", "libblis4-serial", "libatlas3-base", "libblas3"):
         spec = WORK / f"{package}.toml"
         spec.write_text(DGEMV.format(library=library(package)))
-        words = ["--step", 64, "--time-limit", run.seconds("dgemv"), "--seed", 1, "--json", spec]
+        words = ["--step", 256 if run.quick else 16, "--time-limit", run.seconds("dgemv"), "--seed", 1, "--json", spec]
         found[package] = run.json("bias", "heap", *words)
     return found
 
