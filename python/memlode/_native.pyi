@@ -1,9 +1,9 @@
 """Every memory access of a recorded program, with its names and the cache level that answered."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,6 +45,20 @@ class Trace:
         Gives every access with its names and the level that answered (`what="hits"`), or also why each level missed
         (`what="causes"`, with pages of `page_bytes`). `thread`, `levels`, `misses_only` and `limit` choose some; all are
         simulated. docs/replay.md lists the columns.
+        """
+
+    def advise(
+        self,
+        machine: str = "host",
+        *,
+        types: int = 3,
+        budget: int = 10,
+        found: Callable[[str, float], object] | None = None,
+    ) -> dict[str, Any]:
+        """Tries layouts of the data that the program waits for, as `memlode advise` does, and returns what that prints with `--json`.
+
+        `found(edit, gain)` is called with edits that are worth it as soon as they are found. Ctrl-C ends the search, and so does
+        what `found` raises. Blocks are placed by a model of glibc's `malloc`.
         """
 
     @property

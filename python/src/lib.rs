@@ -3,6 +3,7 @@
 //! Output of `memlode replay`, without a pipe in between: batches are handed over by the Arrow PyCapsule interface, so pyarrow,
 //! polars, DuckDB and whatever else knows it take them as they lie in memory, and none of them is needed here.
 
+mod advise;
 mod capsules;
 mod parts;
 mod results;
@@ -18,6 +19,7 @@ use memlode_attribute::setup::{Pages, Setup};
 use memlode_export::{ArrowTable, BatchEncoder, ExportRequest, Field, request};
 use memlode_machine::Machine;
 use memlode_report::notes;
+use memlode_whatif::advise::Effort;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyAttributeError, PyException, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -157,6 +159,25 @@ impl Trace {
     #[getter]
     fn path(&self) -> PathBuf {
         self.trace.directory().to_path_buf()
+    }
+
+    /// Tries layouts of the data that the program waits for, as `memlode advise` does, and returns what that prints with `--json`.
+    ///
+    /// `found(edit, gain)` is called with edits that are worth it as soon as they are found. Ctrl-C ends the search, and so does
+    /// what `found` raises. Blocks are placed by a model of glibc's `malloc`.
+    #[pyo3(signature = (machine = "host", *, types = 3, budget = 10, found = None))]
+    fn advise<'py>(
+        &self,
+        py: Python<'py>,
+        machine: &str,
+        types: usize,
+        budget: u64,
+        found: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let machine = Machine::find(machine).map_err(error)?;
+        let effort = Effort { types, reports: Some(budget) };
+        let text = advise::run(py, &self.trace, machine, effort, found.as_ref())?;
+        py.import("json")?.call_method1("loads", (text,))
     }
 
     /// The command that was recorded.

@@ -57,13 +57,24 @@ fn the_guide_names_every_command() {
     let page = include_str!("../../docs/commands.md");
     let output = memlode().arg("--help").output().expect("memlode runs");
     let text = stdout(&output);
-    let (_, commands) = text.split_once("\nCommands:\n").expect("a list of commands");
-    let (commands, _) = commands.split_once("\n\n").expect("an end of the list");
-    // A line that continues an explanation is indented further.
-    let names = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let names: Vec<&str> = names.filter(|name| !name.is_empty() && *name != "help").collect();
-    assert!(names.len() > 15, "{names:?}");
-    for name in names {
-        assert!(page.contains(&format!("`memlode {name}")), "docs/commands.md lacks {name}");
+    let (commands, _) = text.split_once("\nOptions:\n").expect("an end of the list");
+    let mut sections = page.split("\n## ");
+    let (mut section, mut seen) = ("", Vec::new());
+    for line in commands.lines().skip_while(|line| *line != "Build:") {
+        if let Some(heading) = line.strip_suffix(':').filter(|line| !line.starts_with(' ')) {
+            // The page has the groups of the list, in its order.
+            let is_it = |section: &&str| section.starts_with(&format!("{heading}\n"));
+            section = sections.find(is_it).unwrap_or_else(|| panic!("docs/commands.md lacks {heading}"));
+        }
+        // A line that continues an explanation is indented further.
+        let Some(name) = line.strip_prefix("  ").filter(|line| !line.starts_with(' ')) else { continue };
+        let name = name.split(' ').next().expect("a word");
+        assert!(
+            section.contains(&format!("`memlode {name}")),
+            "docs/commands.md lacks {name} here:{section}"
+        );
+        seen.push(name);
     }
+    assert!(seen.len() > 30, "{seen:?}");
+    assert!(!text.contains("Others:"), "a command has no group:\n{text}");
 }

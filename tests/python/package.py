@@ -1,6 +1,7 @@
 """The Python package: the batches are what the command line writes, whoever reads them."""
 
 import io
+import json
 import os
 import pathlib
 import signal
@@ -66,6 +67,28 @@ class Package(unittest.TestCase):
         subprocess.run(["memlode", "cc", "-O1", str(source), "-o", program, "-lpthread"], check=True)
         subprocess.run(["memlode", "record", "-o", cls.path, "--", program], check=True, stderr=subprocess.DEVNULL)
         cls.trace = memlode.open(cls.path)
+
+    def test_advice_is_that_of_the_command_line_and_is_told_as_it_is_found(self):
+        source = pathlib.Path(__file__).parents[1] / "corpus" / "remedies" / "item.c"
+        program, path = (os.path.join(self.folder.name, name) for name in ("item", "item.trace"))
+        subprocess.run(["memlode", "cc", "-O2", "-g", source, "-o", program], check=True)
+        subprocess.run(["memlode", "record", "-o", path, "--", program], check=True, capture_output=True)
+        command = ["memlode", "advise", path, "--machine", "generic", "--json", "--again"]
+        first = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["worth_it"][0]
+        told = []
+        trace = memlode.open(path)
+        found = trace.advise("generic", found=lambda edit, gain: told.append((edit, gain)))["worth_it"]
+        self.assertEqual(found[0]["edits"], first["edits"])
+        self.assertAlmostEqual(found[0]["gain"], first["gain"], delta=0.02)
+        self.assertIn(("; ".join(found[0]["edits"]), found[0]["gain"]), told)
+
+        def enough(edit, gain):
+            raise StopIteration(edit)
+
+        with self.assertRaises(StopIteration):
+            trace.advise("generic", found=enough)
+        with self.assertRaises(memlode.Error):
+            trace.advise("no such machine")
 
     @classmethod
     def tearDownClass(cls):

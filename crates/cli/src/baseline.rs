@@ -1,22 +1,25 @@
 //! A trace as it is, for the commands that compare: counted with progress shown.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use memlode_attribute::Profile;
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
+use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::Note;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{self, is_empty, nothing_decoded, nothing_recorded, sentences};
+use memlode_report::render::terminal;
 use memlode_trace::Trace;
 use memlode_whatif::advise::Baseline;
 use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
 
 use crate::analyse::threads;
-use crate::{place, term};
+use crate::{place, stop, term};
 
 /// Counts a trace, as `report` does or with a machine's rules, and reports what it lacks.
 pub fn count(
@@ -57,14 +60,19 @@ pub fn of(
     Baseline::of(trace, machine, (profile, replayed), threads(), host).losing(sharing)
 }
 
+/// The time that passes at least between two lines that say how far a search is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// A terminal that shows progress, and the C library's `malloc`.
 struct Terminal {
     chunks: u64,
+    /// When it last told how far a search is.
+    told: Mutex<Instant>,
 }
 
 impl Terminal {
     fn of(trace: &Trace) -> Terminal {
-        Terminal { chunks: trace.chunks().len() as u64 }
+        Terminal { chunks: trace.chunks().len() as u64, told: Mutex::new(Instant::now()) }
     }
 }
 
@@ -72,6 +80,23 @@ impl Host for Terminal {
     fn progress(&self, doing: &'static str) -> ReplayProgress {
         let bar = term::Progress::new(self.chunks, doing);
         Box::new(move |done| bar.advance_to(done))
+    }
+
+    /// Tells it also into a pipe, where no bar is seen; seldom, as most searches take seconds.
+    fn tries(&self, number: usize, of: usize) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.elapsed() >= PATIENCE {
+            *told = Instant::now();
+            term::line(&format!("trying edits: step {number} of {of}"));
+        }
+    }
+
+    fn found(&self, edits: &[Edit], gain: f64) {
+        term::line(&terminal::found(edits, gain));
+    }
+
+    fn is_stopped(&self) -> bool {
+        stop::is_search_ended()
     }
 
     fn allocators(&self) -> AllocatorFactory {

@@ -6,15 +6,27 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::live::Beside;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use memlode_collect::Switch;
 use memlode_collect::private::PrivateDirectory;
 use memlode_files::Folder;
+use memlode_trace::Error as TraceError;
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
 
 /// The variable that holds a token. The traced program never sees it.
 pub const TOKEN: &str = "MEMLODE_TOKEN";
+
+/// Makes a directory for a trace, which may take another trace's place.
+pub fn created(directory: &Path, replace: bool) -> Result<DirectoryStore> {
+    DirectoryStore::create(directory, replace).map_err(|error| match &error {
+        TraceError::Occupied { by_trace: true, .. } => {
+            anyhow!("{error} with -o, or have --force replace it")
+        }
+        TraceError::Occupied { .. } => anyhow!("{error} with -o"),
+        _ => error.into(),
+    })
+}
 
 /// A file system in memory.
 const MEMORY: &str = "/dev/shm";

@@ -13,7 +13,7 @@ use memlode_report::{CommandAnswer, render};
 use memlode_results::{Kept, Lookup, MachineIdentity, Question, Unusable, Why, fingerprint, is_off};
 use memlode_trace::Trace;
 
-use crate::term;
+use crate::{stop, term};
 
 /// Arguments that do not change an answer, but where it is shown or kept, or how much of it; and
 /// those that a question has otherwise: traces and machines.
@@ -104,7 +104,8 @@ impl KeepArgs {
             return Ok(as_now(found, traces));
         }
         let answer = compute()?;
-        if let Some(asked) = asked.filter(|_| !self.no_keep) {
+        // What a signal cut short is no answer to what was asked.
+        if let Some(asked) = asked.filter(|_| !self.no_keep && !stop::is_search_ended()) {
             // Where nothing can be written, it is computed again the next time.
             let _ = asked.keep(&answer);
         }

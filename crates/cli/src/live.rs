@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use memlode_attribute::Source;
 use memlode_machine::Machine;
 use memlode_replay::{LiveTrace, Replayed, live};
-use memlode_trace::write::{DirectoryStore, Store};
+use memlode_trace::write::Store;
 
 use crate::analyse::{Analysed, Found, Job};
+use crate::destination::created;
 use crate::term;
 
 /// The name of an unnamed trace in a report.
@@ -41,7 +42,7 @@ impl Beside {
         may_have_gaps: bool,
     ) -> Result<(Beside, Box<dyn Store>)> {
         let kept = match kept {
-            Some((path, replace)) => Some((path, DirectoryStore::create(path, replace)?)),
+            Some((path, replace)) => Some((path, created(path, replace)?)),
             None => None,
         };
         let (name, directory) = match kept {

@@ -17,7 +17,7 @@ use memlode_report::{
     Sources, TimeReport, WantedLines, build, listing,
 };
 use memlode_trace::Trace;
-use memlode_whatif::advise::advise;
+use memlode_whatif::advise::{Effort, advise};
 
 use crate::accesses::known;
 use crate::analyse::{Found, Job, Wanted};
@@ -33,6 +33,9 @@ const LISTED: f64 = 0.005;
 
 /// Types that layouts are tried of.
 const TYPES: usize = 3;
+
+/// Reports that as much work may be spent on edits as, as `memlode advise` may.
+const REPORTS: u64 = 10;
 
 /// A part of a page beside the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -187,7 +190,7 @@ impl Subject<'_> {
     fn advice(&self) -> Result<Box<Advice>> {
         let compute = || {
             let baseline = baseline::count(self.trace.clone(), self.machine.clone(), None, None)?;
-            let found = advise(&baseline, TYPES)?;
+            let found = advise(&baseline, Effort { types: TYPES, reports: Some(REPORTS) })?;
             let advice = build::what_if::advice(&baseline, &found, baseline.noise()?.range());
             let notes = baseline::notes(&baseline);
             Ok(CommandAnswer { notes, ..CommandFindings::Advice(Box::new(advice)).into() })

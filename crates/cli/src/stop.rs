@@ -1,10 +1,13 @@
 //! A flag for work that ends early and keeps what it has.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::term;
 
 /// The shells' status of a program that Ctrl-C ended.
 pub const INTERRUPTED: u8 = 130;
@@ -19,4 +22,36 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
             .context("cannot receive signals")?;
     }
     Ok(stop)
+}
+
+/// Set when a search is to end with what it has.
+static SEARCH: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Has the first of these signals end the search that a command does.
+pub fn end_search_on_signals() -> Result<()> {
+    let stop = stop_on_signals()?;
+    SEARCH.get_or_init(|| stop);
+    Ok(())
+}
+
+/// Returns the answer of a search. One that a signal ended before anything was found has none, and
+/// says so.
+pub fn unless_search_ended<T>(answer: Result<T>) -> Result<Option<T>> {
+    match answer {
+        Err(_) if is_search_ended() => {
+            term::line("stopped before any edit was tried");
+            Ok(None)
+        }
+        answer => answer.map(Some),
+    }
+}
+
+/// The exit status of a search that has an answer.
+pub fn searched() -> ExitCode {
+    if is_search_ended() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS }
+}
+
+/// Returns true once a signal has ended the search.
+pub fn is_search_ended() -> bool {
+    SEARCH.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }

@@ -8,6 +8,7 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use memlode_layout::EditError;
 
 use crate::door::{Door, Form};
 
@@ -26,9 +27,28 @@ pub fn width(stream: &(impl IsTerminal + AsFd)) -> usize {
     terminal().filter(|_| stream.is_terminal()).or_else(wanted).filter(|n| *n > 0).unwrap_or(PLAIN_WIDTH)
 }
 
-/// One sentence: what failed, and because of what.
+/// One sentence: what failed, and because of what. Of an edit that is not understood, the line
+/// follows.
 pub fn error(error: &anyhow::Error) {
-    say("error: ", AnsiColor::Red, &format!("{error:#}"));
+    let picture = error.chain().find_map(|cause| cause.downcast_ref::<EditError>()).map(EditError::picture);
+    let whole = sentence(error);
+    let Some(picture) = picture else { return say("error: ", AnsiColor::Red, &whole) };
+    say("error: ", AnsiColor::Red, whole.strip_suffix(&picture).unwrap_or(&whole).trim_end());
+    picture.lines().for_each(line);
+}
+
+/// Says what failed, with its causes. Some errors name the system's error themselves, which is then no
+/// cause to be added.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut whole = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if whole.is_empty() {
+            whole = cause;
+        } else if !whole.ends_with(&cause) {
+            whole = format!("{whole}: {cause}");
+        }
+    }
+    whole
 }
 
 /// Something the user should know although the command goes on.

@@ -74,12 +74,17 @@ impl EditError {
     }
 }
 
-impl fmt::Display for EditError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+impl EditError {
+    /// The line, and below it what is marked of it.
+    pub fn picture(&self) -> String {
         // A control character in the line would move the mark, or the terminal's cursor.
         let shown: String = self.shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        writeln!(f, "line {}: {}", self.line, self.message)?;
-        writeln!(f, "  {shown}")?;
-        write!(f, "  {}{}", " ".repeat(self.column), "^".repeat(self.marked))
+        format!("  {shown}\n  {}{}", " ".repeat(self.column), "^".repeat(self.marked))
+    }
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "line {}: {}\n{}", self.line, self.message, self.picture())
     }
 }

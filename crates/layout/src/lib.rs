@@ -23,6 +23,7 @@ mod clause;
 mod document;
 mod edit;
 mod layout;
+mod near;
 mod structure;
 mod text;
 
@@ -30,5 +31,6 @@ pub use clause::EditError;
 pub use document::edits_from_toml;
 pub use edit::{Edit, Link, PagePlacement, Scope};
 pub use layout::{Layout, LayoutLink, Part, PartPiece, Refusal, Slot};
+pub use near::nearest;
 pub use structure::{AddressUse, Role, Structure, StructureMember};
 pub use text::edits_from_text;

@@ -50,6 +50,8 @@ pub enum Error {
         path: PathBuf,
         /// Its contents.
         what: &'static str,
+        /// True if it holds a trace, which may be replaced.
+        by_trace: bool,
     },
     /// The store may not hold more.
     #[error("{path} may hold {limit} bytes, and they are used up", path = .path.display())]

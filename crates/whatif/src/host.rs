@@ -1,5 +1,6 @@
 //! The program that replays and asks for advice.
 
+use memlode_layout::Edit;
 use memlode_trace::event::ProcessId;
 
 use crate::allocator::{Allocator, AllocatorModel};
@@ -17,6 +18,17 @@ pub trait Host: Send + Sync {
     fn progress(&self, doing: &'static str) -> ReplayProgress {
         let _ = doing;
         Box::new(|_| {})
+    }
+
+    /// Takes notice that edits of one of so many types and groups of objects are tried now.
+    fn tries(&self, number: usize, of: usize) {
+        let _ = (number, of);
+    }
+
+    /// Takes notice of edits that are worth it, as soon as they are found; `gain` is the part of
+    /// the run's cycles that they gain.
+    fn found(&self, edits: &[Edit], gain: f64) {
+        let _ = (edits, gain);
     }
 
     /// Returns true once the work is to be given up. Several threads call it often.

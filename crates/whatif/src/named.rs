@@ -1,7 +1,7 @@
 //! Names of types and objects, as edits have them.
 
 use memlode_attribute::{Home, PathId};
-use memlode_layout::Edit;
+use memlode_layout::{Edit, nearest};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{LocationId, SiteId, SiteTable};
 
@@ -70,12 +70,35 @@ fn lines_of(names: &SiteTable, location: LocationId) -> impl Iterator<Item = Str
     chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
 }
 
-pub(crate) fn unknown_type(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
-    let layouts = known.names.layouts().all().iter();
+/// Looks whether the types that edits name are in a trace, of which nothing needs to be counted for
+/// that. Names of objects are not looked at, and names that may be either.
+///
+/// # Errors
+/// The first type that is not there.
+pub fn check_types(names: &SiteTable, edits: &[Edit]) -> Result<(), PlanError> {
+    let is_known = |edit: &&Edit| match edit {
+        Edit::Reorder { structure, .. }
+        | Edit::Split { structure, .. }
+        | Edit::Soa { structure, .. }
+        | Edit::Aosoa { structure, .. }
+        | Edit::Index { structure, .. }
+        | Edit::Narrow { structure, .. }
+        | Edit::Remove { structure, .. }
+        | Edit::Pack { structure } => !records_named(names, structure).is_empty(),
+        _ => true,
+    };
+    match edits.iter().find(|edit| !is_known(edit)) {
+        Some(edit) => Err(unknown_type(names, edit, edit.subject())),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn unknown_type(names: &SiteTable, edit: &Edit, name: &str) -> PlanError {
+    let layouts = names.layouts().all().iter();
     let mut all: Vec<String> = layouts
         .filter(|layout| layout.is_record() && !layout.is_incomplete)
         .filter_map(|layout| layout.name)
-        .map(|id| known.names.string(id).to_string())
+        .map(|id| names.string(id).to_string())
         .collect();
     all.sort();
     all.dedup();
@@ -102,17 +125,4 @@ pub(crate) fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) ->
     all.dedup();
     let known = nearest(name, all);
     PlanError::Unknown { edit: edit.to_string(), what: "object", name: name.to_string(), known }
-}
-
-/// The names that share most with one, a few at most.
-fn nearest(name: &str, mut all: Vec<String>) -> Vec<String> {
-    let common = |other: &str| {
-        let (a, b) = (name.to_lowercase(), other.to_lowercase());
-        let prefix = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-        let within = if b.contains(&a) || a.contains(&b) { a.len().min(b.len()) } else { 0 };
-        prefix.max(within)
-    };
-    all.sort_by_key(|other| std::cmp::Reverse(common(other)));
-    all.truncate(6);
-    all
 }

@@ -45,6 +45,7 @@ pub enum PlanError {
 fn among(known: &[String]) -> String {
     match known {
         [] => String::new(),
+        [one] => format!("; there is {one}"),
         known => format!("; there are {}", known.join(", ")),
     }
 }
@@ -259,7 +260,7 @@ impl Plan {
             | Edit::Remove { structure, .. } => {
                 let records = records_named(known.names, structure);
                 if records.is_empty() {
-                    return Err(unknown_type(known, edit, structure));
+                    return Err(unknown_type(known.names, edit, structure));
                 }
                 self.change(known, edit, &records)
             }
@@ -272,7 +273,7 @@ impl Plan {
                     return self.change_objects(known, edit, subject);
                 }
                 if records.is_empty() {
-                    return Err(unknown_type(known, edit, subject));
+                    return Err(unknown_type(known.names, edit, subject));
                 }
                 self.change(known, edit, &records)
             }
@@ -418,7 +419,7 @@ impl Plan {
         let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
         let records = records_named(known.names, name);
         if records.is_empty() {
-            return Err(unknown_type(known, edit, name));
+            return Err(unknown_type(known.names, edit, name));
         }
         let is_node = |class: &&Class| {
             let record = record_of(known.names, class);

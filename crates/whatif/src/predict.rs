@@ -263,6 +263,7 @@ impl Predictor<'_> {
         let mut part = TraceStart {
             chunks,
             accesses,
+            is_whole: chunks == self.trace.chunks().len(),
             calls,
             cycles: Cycles::of(&profile, &costs, self.machine, kernel * fresh_share),
             placed: Cycles::default(),
@@ -341,6 +342,8 @@ pub struct TraceStart {
     pub chunks: usize,
     /// So many accesses, about.
     pub accesses: u64,
+    /// True if it is all of the trace.
+    pub is_whole: bool,
     /// Its allocation calls.
     calls: Vec<HeapCall>,
     /// Its cycles as it is.

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_trace::Trace;
-use memlode_whatif::advise::{AdviseError, Advised, Baseline, advise, search, written};
+use memlode_whatif::advise::{Advised, Baseline, Effort, LeftOff, advise, search, written};
 use memlode_whatif::host::{Host, Quiet, ReplayProgress};
 use memlode_whatif::noise::Verdict;
 use memlode_whatif::predict::Unpredictable;
@@ -43,6 +44,17 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+const EFFORT: Effort = Effort { types: 3, reports: None };
+
+/// Keeps what it is told.
+struct Telling(Arc<Mutex<Vec<(String, f64)>>>);
+
+impl Host for Telling {
+    fn found(&self, edits: &[Edit], gain: f64) {
+        self.0.lock().expect("the list").push((written(edits), gain));
+    }
+}
+
 /// Stops once so many replays have begun.
 struct Stopping {
     begun: AtomicUsize,
@@ -64,7 +76,7 @@ impl Host for Stopping {
 fn what_waits_for_translations_gets_larger_pages() {
     let recorded = Recorded::new();
     let baseline = recorded.count(Quiet).expect("counts");
-    let Advised { worth_it, .. } = advise(&baseline, 3).expect("advice");
+    let Advised { worth_it, .. } = advise(&baseline, EFFORT).expect("advice");
     let best = &worth_it.first().expect("an edit that is worth it").outcome;
     assert_eq!(written(&best.edits), "pages \"program.c:39\" to 2MiB");
     assert!(best.gain() > 0.02 && best.verdict == Verdict::WorthIt, "{}", best.gain());
@@ -85,8 +97,19 @@ fn a_host_stops_it() {
     let host = |most| Stopping { begun: AtomicUsize::new(0), most };
     assert!(matches!(recorded.count(host(0)), Err(Unpredictable::Stopped)));
     let baseline = recorded.count(host(1)).expect("one replay is allowed");
-    let stopped = advise(&baseline, 3);
-    assert!(matches!(stopped, Err(AdviseError::Predict(Unpredictable::Stopped))));
+    let stopped = advise(&baseline, EFFORT).expect("what was found until then");
+    assert!(stopped.left_off == Some(LeftOff::Stopped) && stopped.worth_it.is_empty());
+}
+
+#[test]
+fn what_is_found_is_told_at_once() {
+    let recorded = Recorded::new();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let baseline = recorded.count(Telling(told.clone())).expect("counts");
+    let advised = advise(&baseline, EFFORT).expect("advice");
+    let best = &advised.worth_it[0].outcome;
+    let told = told.lock().expect("the list");
+    assert_eq!(told[..], [(written(&best.edits), best.gain())]);
 }
 
 #[test]

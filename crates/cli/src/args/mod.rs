@@ -1,5 +1,6 @@
 //! Arguments that several commands share, and what is typed for them.
 
+pub mod dashes;
 #[cfg(feature = "measure")]
 pub mod launch;
 pub mod numbers;

@@ -11,10 +11,9 @@ use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
 use memlode_report::render::svg;
 use memlode_report::{CommandAnswer, CommandFindings, Sources, StructureChart, build};
-use memlode_whatif::advise::{Advised, Baseline, advise};
+use memlode_whatif::advise::{Advised, Baseline, Effort, advise};
 use memlode_whatif::plan::Plan;
 
-use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::numbers;
 use crate::args::setup::SimArgs;
@@ -24,12 +23,14 @@ use crate::kept::{KeepArgs, question};
 use crate::next::ContextArgs;
 use crate::patch::{PatchArgs, patch};
 use crate::show::{Out, ShapeArgs, show};
-use crate::term;
+use crate::{stop, term};
 
 /// Try layouts of the types that a program waits for, and say which are worth it and which are not
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Exit status: 0 whatever is found, 1 the trace or the machine cannot be used, 2 wrong usage."
+    after_help = "Edits that are worth it are reported on standard error as they are found. Ctrl-C or SIGTERM ends the search: the best \
+                  so far are printed; the second signal ends memlode at once.\n\n\
+                  Exit status: 0 whatever is found, 1 the trace or the machine cannot be used, 2 wrong usage, 130 if a signal ended the search."
 )]
 pub struct Args {
     #[command(flatten)]
@@ -43,6 +44,9 @@ pub struct Args {
     /// Types to try layouts of, those that the program waits for most
     #[arg(long, value_name = "N", default_value = "3", value_parser = numbers::small_count)]
     types: usize,
+    /// Work to spend on edits, in reports of the trace; short traces are given more
+    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
+    budget: usize,
     /// Rejected edits and structures to show
     #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
     top: usize,
@@ -68,7 +72,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let question = question::<Args>("advise", given, &[&machine]);
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
-        let advised = advise(&baseline, args.types)?;
+        let effort = Effort { types: args.types, reports: Some(args.budget as u64) };
+        let advised = advise(&baseline, effort)?;
         if let Some(file) = &args.patch.patch {
             let patch = patch_of(&baseline, &advised, &args)?;
             fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
@@ -79,13 +84,17 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             ..CommandFindings::Advice(Box::new(found)).into()
         })
     };
-    let mut answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute)?;
+    stop::end_search_on_signals()?;
+    let answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute);
+    let Some(mut answer) = stop::unless_search_ended(answer)? else {
+        return Ok(ExitCode::from(stop::INTERRUPTED));
+    };
     Sources::new(&trace, args.sources.context).add_to(&mut answer);
     if let (Some(folder), CommandFindings::Advice(found)) = (&args.svg, &answer.found) {
         draw(&found.structures, folder).with_context(|| format!("cannot write to {}", folder.display()))?;
     }
     show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
-    Ok(ExitCode::from(OK))
+    Ok(stop::searched())
 }
 
 /// Draws a chart of each structure into a folder.

@@ -15,7 +15,7 @@ use memlode_export::tables::ExportedTable;
 use memlode_machine::Machine;
 use memlode_report::{Advice, build};
 use memlode_trace::Trace;
-use memlode_whatif::advise::advise;
+use memlode_whatif::advise::{Effort, advise};
 
 use super::OK;
 use super::replay::is_stdout;
@@ -195,7 +195,7 @@ fn advice(args: &Args, trace: &Arc<Trace>) -> Result<Advice> {
     const TYPES: usize = 3;
     let machine = Machine::find(&args.machine.machine)?;
     let baseline = baseline::count(trace.clone(), machine, None, args.order.order())?;
-    let advised = advise(&baseline, TYPES)?;
+    let advised = advise(&baseline, Effort { types: TYPES, reports: None })?;
     Ok(build::what_if::advice(&baseline, &advised, baseline.noise()?.range()))
 }
 

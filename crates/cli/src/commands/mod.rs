@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 pub mod dump;
 mod export;
+mod groups;
 mod guide;
 mod html;
 #[cfg(feature = "measure")]
@@ -47,6 +48,7 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
+use crate::args::dashes;
 use crate::door::{Door, Form};
 use crate::term;
 
@@ -54,6 +56,8 @@ use crate::term;
 pub const OK: u8 = 0;
 /// An error of memlode's own, or of what it was given.
 pub const FAILED: u8 = 1;
+/// Arguments that cannot be understood.
+pub const WRONG_USAGE: u8 = 2;
 /// `check`, `doctor`, `budget check`: problems were found.
 pub const PROBLEMS: u8 = 3;
 
@@ -168,7 +172,12 @@ enum Measuring {
 
 /// Everything but the compilers, which `main` handles before clap sees their arguments.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
-    let parsed = Cli::command().try_get_matches_from(args).and_then(|given| {
+    let memlode = groups::grouped(Cli::command());
+    if let Some(slip) = dashes::slip(&args, &memlode) {
+        term::error(&anyhow::anyhow!(slip));
+        return Ok(ExitCode::from(WRONG_USAGE));
+    }
+    let parsed = memlode.try_get_matches_from(args).and_then(|given| {
         let cli = Cli::from_arg_matches(&given)?;
         Ok((cli.command, given))
     });

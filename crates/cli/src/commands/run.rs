@@ -29,7 +29,7 @@ use crate::args::setup::SetupArgs;
 use crate::baseline;
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, PART, Server};
-use crate::destination::{self, InMemory, Place, To};
+use crate::destination::{self, InMemory, Place, To, created};
 use crate::interrupt::{self, Signals};
 use crate::kept::{KeepArgs, keep, question};
 use crate::live::Beside;
@@ -418,7 +418,7 @@ fn place(
     Ok(match &args.to {
         To::Directory => {
             let store = match &args.output {
-                Some(directory) => DirectoryStore::create(directory, args.force)?,
+                Some(directory) => created(directory, args.force)?,
                 None => named_after(args, program)?,
             };
             let directory = store.path().to_owned();
@@ -432,7 +432,7 @@ fn place(
             }
             let (memory, destination) = in_memory()?;
             // What is in the way is told before the program runs.
-            let kept = args.output.as_ref().map(|directory| DirectoryStore::create(directory, args.force));
+            let kept = args.output.as_ref().map(|directory| created(directory, args.force));
             (Place::Memory(memory, kept.transpose()?), destination)
         }
         To::Text => {
@@ -504,7 +504,7 @@ fn finish(
         // An empty trace is of no use to anybody.
         place.remove()?;
         term::error(&anyhow::anyhow!(why));
-        return Ok(if code == 0 { OURS } else { code });
+        return Ok(OURS);
     }
     if let Place::Text(..) = place {
         signals.leaving("stopped before all of the text was written".to_owned());
@@ -567,7 +567,7 @@ fn named_after(args: &RecordingArgs, program: &Path) -> Result<DirectoryStore> {
     let first = format!("memlode-{name}-trace");
     let numbered = (2..10_000).map(|n| format!("{first}-{n}"));
     if args.force {
-        return Ok(DirectoryStore::create(Path::new(&first), true)?);
+        return created(Path::new(&first), true);
     }
     for directory in std::iter::once(first.clone()).chain(numbered) {
         if let Some(store) = DirectoryStore::create_new(Path::new(&directory))? {

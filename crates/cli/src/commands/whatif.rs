@@ -10,15 +10,15 @@ use memlode_layout::{Edit, edits_from_text, edits_from_toml};
 use memlode_machine::Machine;
 use memlode_report::{CommandAnswer, CommandFindings, WhatIf, build};
 use memlode_whatif::advise::{Baseline, search};
+use memlode_whatif::named::check_types;
 
-use super::OK;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
-use crate::baseline;
 use crate::kept::{KeepArgs, question};
 use crate::patch::PatchArgs;
 use crate::show::{Out, ShapeArgs, show};
+use crate::{baseline, stop};
 
 const HELP: &str = "\
 Edits, one a line or with `;` between them:
@@ -32,7 +32,10 @@ Edits, one a line or with `;` between them:
   place table: blockwise              (with --sim, on machines with several memory nodes)
 Objects are global variables, or lines of allocations such as main.c:12.
 
-Exit status: 0 whatever the verdict, 1 the trace, the machine or an edit cannot be used, 2 wrong usage.";
+Ctrl-C or SIGTERM ends a search: the best layout so far is printed.
+
+Exit status: 0 whatever the verdict, 1 the trace, the machine or an edit cannot be used, 2 wrong usage, 130 if a signal \
+ended the search.";
 
 /// Replay a trace as if its data lay elsewhere: the misses and the wait that an edit would save
 #[derive(Debug, Parser)]
@@ -72,6 +75,11 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
     let trace = Arc::new(args.trace.open()?);
+    // Before anything is counted: a slip is told at once.
+    check_types(trace.sites(), &edits)?;
+    if let Some(structure) = args.search.clone() {
+        check_types(trace.sites(), &[Edit::Soa { structure, members: Vec::new() }])?;
+    }
     let question = question::<Args>("whatif", given, &[&machine]);
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
@@ -81,9 +89,15 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             ..CommandFindings::WhatIf(Box::new(found)).into()
         })
     };
-    let answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute)?;
+    if args.search.is_some() {
+        stop::end_search_on_signals()?;
+    }
+    let answer = args.keep.unless(args.patch.patch.is_some()).answer(question, &[&trace], compute);
+    let Some(answer) = stop::unless_search_ended(answer)? else {
+        return Ok(ExitCode::from(stop::INTERRUPTED));
+    };
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;
-    Ok(ExitCode::from(OK))
+    Ok(stop::searched())
 }
 
 /// Finds what the edits buy, or the best ones of a type.

@@ -129,7 +129,17 @@ pub fn report_costing(
             builder.transfers(found, machine, run + found.lost_cycles())
         }),
         remote: profile.remote,
+        instructions: costs.knows_instructions().then(|| instructions(profile, names)),
     }
+}
+
+/// The instructions that accesses of a profile stand among.
+fn instructions(profile: &Profile, names: &SiteTable) -> u64 {
+    let of_cell = |cell: &Cell| {
+        let each = names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after));
+        cell.counts.accesses() as f64 * each
+    };
+    profile.cells.iter().map(of_cell).sum::<f64>().round() as u64
 }
 
 /// The tables of a profile with their costs, and with their errors where they are a random sample's.

@@ -27,8 +27,12 @@ pub fn what_if(baseline: &Baseline, outcome: &EditOutcome, noise: f64) -> model:
 
 /// Builds the best layout of a type, with those that were tried.
 pub fn searched(baseline: &Baseline, found: &Searched, noise: f64) -> model::WhatIf {
-    let tried = |Trial { edits, gain }: &Trial| model::Tried { edit: written(edits), gain: *gain };
-    model::WhatIf { tried: found.tried.iter().map(tried).collect(), ..what_if(baseline, &found.best, noise) }
+    let tried = |Trial { edits, gain, .. }: &Trial| model::Tried { edit: written(edits), gain: *gain };
+    model::WhatIf {
+        tried: found.tried.iter().map(tried).collect(),
+        left_off: found.left_off,
+        ..what_if(baseline, &found.best, noise)
+    }
 }
 
 /// Builds advice, with the lines that edits are about, and without their text.
@@ -61,6 +65,7 @@ pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice
         aliased: found.aliased.clone(),
         locks: as_it_is.sharing.as_ref().map_or_else(Vec::new, |sharing| sharing.locks.clone()),
         structures: charts(baseline, &found.charts),
+        left_off: found.left_off,
     }
 }
 
@@ -83,6 +88,7 @@ fn what_if_beside(
         comparison: comparison(as_it_is, &as_it_would_be, [before.run, after.run], Some(noise)),
         at: None,
         tried: Vec::new(),
+        left_off: None,
     }
 }
 

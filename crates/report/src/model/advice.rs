@@ -1,6 +1,6 @@
 //! Changes to make, with the proof, and changes not to bother with.
 
-use memlode_whatif::advise::{AliasedLoads, LatentSharing, PairedLines, Rejected};
+use memlode_whatif::advise::{AliasedLoads, LatentSharing, LeftOff, PairedLines, Rejected};
 use serde::{Deserialize, Serialize};
 
 use super::{RecordLayout, SharedLock, WhatIf};
@@ -28,6 +28,9 @@ pub struct Advice {
     pub locks: Vec<SharedLock>,
     /// Live structures, their members marked hot or cold.
     pub structures: Vec<StructureChart>,
+    /// The reason why not everything was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_off: Option<LeftOff>,
 }
 
 /// A live structure.

@@ -1,5 +1,6 @@
 //! Two reports side by side.
 
+use memlode_whatif::advise::LeftOff;
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Data, Level, Numbers, Object, SourceText, Type};
@@ -34,6 +35,9 @@ pub struct Compared {
     pub total: Numbers,
     /// Modelled cycles of the run.
     pub run_cycles: f64,
+    /// Instructions that its accesses stand among; none where nothing is known of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
     /// Those of them that threads lose to lines that they take from each other; none if that was not found out.
     pub lost_cycles: Option<u64>,
     /// Accesses that the memory of another node answered; none where memory has no nodes.
@@ -98,6 +102,10 @@ pub struct WhatIf {
     /// Other edits that were tried, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
+    /// The reason why fewer of them were replayed on the whole trace; none if all were that should
+    /// be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_off: Option<LeftOff>,
 }
 
 impl WhatIf {

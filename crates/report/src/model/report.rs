@@ -43,6 +43,9 @@ pub struct Report {
     pub sharing: Option<Transfers>,
     /// Accesses that the memory of another node answered, where memory has nodes.
     pub remote: Option<u64>,
+    /// Instructions that the accesses stand among; none where nothing is known of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
 }
 
 /// A row of a table.

@@ -49,6 +49,7 @@ fn report_document(report: &Report) -> ReportDocument<'_> {
         functions: &report.functions,
         threads: &report.threads,
         sharing: &report.sharing,
+        instructions: report.instructions,
     }
 }
 
@@ -266,6 +267,9 @@ struct ReportDocument<'a> {
     threads: &'a [Row<Thread>],
     /// Losses of threads to lines that they take from each other; null where that is not known, or there is one.
     sharing: &'a Option<Transfers>,
+    /// Instructions that the accesses stand among.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<u64>,
 }
 
 /// The document of `memlode sim --json`. Rows have details: why their accesses missed.

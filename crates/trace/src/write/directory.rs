@@ -38,14 +38,15 @@ impl DirectoryStore {
     /// one that another store is at.
     pub fn create(directory: &Path, replace: bool) -> Result<DirectoryStore, Error> {
         if directory.exists() && !directory.is_dir() {
-            return Err(Error::Occupied { path: directory.to_owned(), what: "is not a directory" });
+            let (path, what) = (directory.to_owned(), "is not a directory");
+            return Err(Error::Occupied { path, what, by_trace: false });
         }
         make(directory)?;
         let folder = Folder::open(directory).map_err(Error::io(directory))?;
         // A file system without locks leaves it at what is there.
         if flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             let what = "another memlode is writing its trace there";
-            return Err(Error::Occupied { path: directory.to_owned(), what });
+            return Err(Error::Occupied { path: directory.to_owned(), what, by_trace: false });
         }
         clear(directory, replace)?;
         for part in [names::THREADS, names::MODULES] {
@@ -154,7 +155,7 @@ fn unwritten(path: PathBuf, source: std::io::Error) -> Error {
 
 /// Makes the path free for a new trace, or refuses.
 fn clear(directory: &Path, replace: bool) -> Result<(), Error> {
-    let occupied = |what| Err(Error::Occupied { path: directory.to_owned(), what });
+    let occupied = |what| Err(Error::Occupied { path: directory.to_owned(), what, by_trace: false });
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
@@ -171,7 +172,10 @@ fn clear(directory: &Path, replace: bool) -> Result<(), Error> {
     }
     match manifest::is_ours(directory) {
         false => occupied("is not a memlode trace"),
-        true if !replace => occupied("already holds a trace"),
+        true if !replace => {
+            let (path, what) = (directory.to_owned(), "already holds a trace");
+            Err(Error::Occupied { path, what, by_trace: true })
+        }
         true => {
             // Only what a trace consists of: a file the user put beside it survives, and stops nothing.
             for part in [names::THREADS, names::MODULES] {

@@ -1,6 +1,6 @@
 //! A trace as it is, which changes are held against.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use memlode_attribute::setup::Setup;
@@ -45,6 +45,8 @@ pub struct Baseline {
     noise: OnceCell<Noise>,
     sharing: OnceCell<Option<SharingProfile>>,
     values: OnceCell<RecordedValues>,
+    /// Accesses that were replayed to try edits.
+    spent: Cell<u64>,
 }
 
 impl Baseline {
@@ -84,7 +86,21 @@ impl Baseline {
     ) -> Baseline {
         let (setup, order) = (None, None);
         let (noise, sharing, values) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Baseline { trace, machine, setup, order, threads, host, profile, replayed, noise, sharing, values }
+        let spent = Cell::new(0);
+        Baseline {
+            trace,
+            machine,
+            setup,
+            order,
+            threads,
+            host,
+            profile,
+            replayed,
+            noise,
+            sharing,
+            values,
+            spent,
+        }
     }
 
     /// Takes what its threads lose to each other, which was found already.
@@ -120,6 +136,31 @@ impl Baseline {
     pub fn placed_by(&self) -> Option<&str> {
         let has_heap = self.profile.classes.iter().any(|class| matches!(class.home, Home::Heap { .. }));
         has_heap.then(|| self.host.allocator_name())
+    }
+
+    /// All accesses of the trace.
+    pub fn accesses(&self) -> u64 {
+        self.trace.chunks().iter().map(|chunk| chunk.accesses()).sum()
+    }
+
+    /// Counts accesses that are replayed to try edits.
+    pub(super) fn spend(&self, accesses: u64) {
+        self.spent.set(self.spent.get().saturating_add(accesses));
+    }
+
+    /// Accesses that were replayed to try edits.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Tells the host which of so many types and groups of objects edits are tried of now.
+    pub(super) fn host_tries(&self, number: usize, of: usize) {
+        self.host.tries(number, of);
+    }
+
+    /// Tells the host of edits that are worth it.
+    pub(super) fn tell(&self, outcome: &EditOutcome) {
+        self.host.found(&outcome.edits, outcome.gain());
     }
 
     /// Returns what placement alone changes: as it was found out before, or now.
@@ -250,6 +291,7 @@ impl Baseline {
     /// An edit that cannot be made, and those of a replay.
     pub fn outcome(&self, edits: &[Edit]) -> Result<EditOutcome, AdviseError> {
         let (plan, predictor) = (self.plan(edits)?, self.predictor());
+        self.spend(self.accesses());
         let progress = self.host.progress("replaying");
         let predicted = predictor.under(&plan, &mut self.host.allocators(), progress)?;
         let before = self.cycles();

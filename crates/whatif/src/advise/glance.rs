@@ -88,7 +88,7 @@ pub fn glance(baseline: &Baseline, budget: Duration) -> Result<Glance, AdviseErr
     let accesses = part.accesses;
     let best = tried.into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain));
     Ok(match best.filter(|best| best.gain >= GLANCE_LEAST) {
-        Some(Trial { edits, gain }) => Glance::Gain { edits, gain, accesses },
+        Some(Trial { edits, gain, .. }) => Glance::Gain { edits, gain, accesses },
         None => Glance::NoGain { accesses },
     })
 }

@@ -14,6 +14,7 @@
 
 mod aliases;
 mod baseline;
+mod effort;
 mod glance;
 mod outcome;
 mod rivals;
@@ -32,6 +33,7 @@ use crate::predict::Unpredictable;
 
 pub use aliases::AliasedLoads;
 pub use baseline::Baseline;
+pub use effort::{Effort, LeftOff};
 pub use glance::{Glance, glance};
 pub use outcome::EditOutcome;
 pub use search::{Searched, search};
@@ -39,10 +41,6 @@ pub use threads::{CostliestAccess, LatentSharing, PairedLines};
 pub use trial::Trial;
 
 use trial::Part;
-
-/// Edits that do well on a part of the trace and disappoint on all of it: the next one is tried,
-/// and no third.
-const CONFIRMED: usize = 2;
 
 /// Edits whose gains differ by less of the run's cycles gain about the same.
 const ABOUT: f64 = 0.02;
@@ -88,6 +86,8 @@ pub struct Advised {
     pub aliased: Vec<AliasedLoads>,
     /// Live structures, marked hot and cold.
     pub charts: Vec<Chart>,
+    /// The reason why not everything was tried; none if it was.
+    pub left_off: Option<LeftOff>,
 }
 
 /// Edits that are worth it.
@@ -108,47 +108,60 @@ pub struct Rejected {
     pub gain: f64,
     /// The verdict on them.
     pub verdict: Verdict,
-    /// True if all of the trace was replayed, false if a part.
+    /// True if all of the trace was replayed, false if a part of it.
     pub is_whole: bool,
 }
 
-/// Tries layouts of so many types, those that the program waits for most, and of objects, and finds
-/// those that are worth it.
+/// Tries layouts of types and of objects, and finds those that are worth it. If the host stops it once placements are known, it has
+/// what was found until then.
 ///
 /// # Errors
 /// That the machine cannot be simulated, that the blocks cannot be placed, or that the host stops
-/// it.
-pub fn advise(baseline: &Baseline, types: usize) -> Result<Advised, AdviseError> {
+/// it before anything was tried.
+pub fn advise(baseline: &Baseline, effort: Effort) -> Result<Advised, AdviseError> {
     let charts = charts(baseline.trace.sites(), &baseline.profile);
-    let noise = baseline.noise()?;
+    baseline.noise()?;
+    let mut found = Advised {
+        worth_it: Vec::new(),
+        rejected: Vec::new(),
+        latent: Vec::new(),
+        pairs: Vec::new(),
+        aliased: Vec::new(),
+        charts,
+        left_off: None,
+    };
+    match try_all(baseline, effort, &mut found) {
+        Err(AdviseError::Predict(Unpredictable::Stopped)) => found.left_off = Some(LeftOff::Stopped),
+        done => done?,
+    }
+    found.worth_it.sort_by(|a, b| b.outcome.gain().total_cmp(&a.outcome.gain()));
+    found.rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    Ok(found)
+}
+
+fn try_all(baseline: &Baseline, effort: Effort, found: &mut Advised) -> Result<(), AdviseError> {
     let parts = Part::two(baseline)?;
-    let (mut worth_it, mut rejected) = (Vec::new(), Vec::new());
-    for rivals in rivals::rivals(baseline, types, &charts) {
-        let tried = trial::simplest_first(parts.try_in_turn(baseline, rivals)?, noise.range());
-        let mut is_found = false;
-        for (number, Trial { edits, gain }) in tried.into_iter().enumerate() {
-            let verdict = noise.verdict(1.0, 1.0 - gain);
-            if is_found || number >= CONFIRMED || verdict != Verdict::WorthIt {
-                rejected.push(Rejected { edits, gain, verdict, is_whole: false });
-                continue;
-            }
-            let outcome = baseline.outcome(&edits)?;
-            if outcome.verdict == Verdict::WorthIt {
-                worth_it.push(Winner { outcome, about: None });
-                is_found = true;
-            } else {
-                rejected.push(outcome.rejected());
-            }
+    let groups = rivals::rivals(baseline, effort.types, &found.charts);
+    let all = groups.len();
+    for (number, rivals) in (1..).zip(groups) {
+        baseline.host_tries(number, all);
+        if effort.is_spent(baseline) {
+            found.left_off = Some(LeftOff::Spent);
+            return Ok(());
+        }
+        let tried = parts.try_in_turn(baseline, rivals)?;
+        let tried = trial::simplest_first(tried, baseline.noise()?.range());
+        if let Some(outcome) = trial::confirm(baseline, tried, &mut found.rejected)? {
+            baseline.tell(&outcome);
+            found.worth_it.push(Winner { outcome, about: None });
         }
     }
-    threads::try_edits(baseline, &mut worth_it, &mut rejected)?;
+    threads::try_edits(baseline, &mut found.worth_it, &mut found.rejected)?;
     let apart = baseline.apart_now();
-    let latent = threads::latent(baseline, &apart)?;
-    let pairs = threads::in_pairs(baseline, &apart)?;
-    let aliased = aliases::aliased(baseline, parts.larger())?;
-    worth_it.sort_by(|a, b| b.outcome.gain().total_cmp(&a.outcome.gain()));
-    rejected.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    Ok(Advised { worth_it, rejected, latent, pairs, aliased, charts })
+    found.latent = threads::latent(baseline, &apart)?;
+    found.pairs = threads::in_pairs(baseline, &apart)?;
+    found.aliased = aliases::aliased(baseline, parts.larger())?;
+    Ok(())
 }
 
 /// Returns edits in their short form.

@@ -80,6 +80,7 @@ pub fn try_edits(
         let mut is_found = false;
         for outcome in tried {
             if outcome.verdict == Verdict::WorthIt && !is_found {
+                baseline.tell(&outcome);
                 worth_it.push(Winner { outcome, about: Some(CostliestAccess { site, member }) });
                 is_found = true;
             } else {

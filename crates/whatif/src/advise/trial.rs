@@ -2,7 +2,8 @@
 
 use memlode_layout::Edit;
 
-use super::{ABOUT, AdviseError, Baseline, effort};
+use super::{ABOUT, AdviseError, Baseline, EditOutcome, Rejected, effort};
+use crate::noise::Verdict;
 use crate::plan::Plan;
 use crate::predict::{TraceStart, Unpredictable, side_by_side};
 
@@ -24,6 +25,8 @@ pub struct Trial {
     pub edits: Vec<Edit>,
     /// The part of the cycles that they gain on a part of the trace; less than 0 if they lose.
     pub gain: f64,
+    /// True if that part is all of the trace.
+    pub is_whole: bool,
 }
 
 /// Two parts of a trace, one of which is quickly replayed; short traces have no second one.
@@ -37,8 +40,7 @@ impl Part {
     pub fn two(baseline: &Baseline) -> Result<Part, AdviseError> {
         let predictor = baseline.predictor();
         let glance = predictor.part(GLANCE, &baseline.profile)?;
-        let all: u64 = baseline.trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
-        let more = match all > glance.accesses {
+        let more = match baseline.accesses() > glance.accesses {
             true => Some(predictor.part(PART, &baseline.profile)?),
             false => None,
         };
@@ -75,19 +77,50 @@ pub fn try_each(
 ) -> Result<Vec<Trial>, AdviseError> {
     let planned = changes.into_iter().filter_map(|edits| Some((baseline.plan(&edits).ok()?, edits)));
     let planned: Vec<(Plan, Vec<Edit>)> = planned.collect();
+    baseline.spend(part.accesses * planned.len() as u64);
     let cycles = side_by_side(&baseline.predictor(), &planned, |predictor, (plan, _)| {
         part.under(predictor, plan, None)
     });
     let mut tried: Vec<Trial> = Vec::new();
     for ((_, edits), cycles) in planned.into_iter().zip(cycles) {
         match cycles {
-            Ok(cycles) => tried.push(Trial { edits, gain: 1.0 - cycles.run / part.placed.run.max(1.0) }),
+            Ok(cycles) => {
+                let gain = 1.0 - cycles.run / part.placed.run.max(1.0);
+                tried.push(Trial { edits, gain, is_whole: part.is_whole });
+            }
             Err(Unpredictable::Placement(_)) => {}
             Err(why) => return Err(why.into()),
         }
     }
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     Ok(tried)
+}
+
+/// Edits of one group that do well on a part and disappoint on all of the trace: the next one is tried, and no third.
+const CONFIRMED: usize = 2;
+
+/// Replays the first of some rivals on all of the trace; the next one, if that is not worth it. Those that are not advised go to
+/// `rejected`.
+pub fn confirm(
+    baseline: &Baseline,
+    tried: Vec<Trial>,
+    rejected: &mut Vec<Rejected>,
+) -> Result<Option<EditOutcome>, AdviseError> {
+    let noise = baseline.noise()?;
+    let mut found = None;
+    for (number, Trial { edits, gain, is_whole }) in tried.into_iter().enumerate() {
+        let verdict = noise.verdict(1.0, 1.0 - gain);
+        if found.is_some() || number >= CONFIRMED || verdict != Verdict::WorthIt {
+            rejected.push(Rejected { edits, gain, verdict, is_whole });
+            continue;
+        }
+        let outcome = baseline.outcome(&edits)?;
+        match outcome.verdict {
+            Verdict::WorthIt => found = Some(outcome),
+            Verdict::Neutral | Verdict::Worse => rejected.push(outcome.rejected()),
+        }
+    }
+    Ok(found)
 }
 
 /// Puts the simplest change first of those that gain about as much as the best: `range` is what
@@ -108,7 +141,10 @@ mod tests {
 
     #[test]
     fn of_gains_that_are_about_the_same_the_simplest_change_comes_first() {
-        let trial = |text: &str, gain| Trial { edits: edits_from_text(text).expect("an edit"), gain };
+        let trial = |text: &str, gain| {
+            let edits = edits_from_text(text).expect("an edit");
+            Trial { edits, gain, is_whole: false }
+        };
         let tried =
             || vec![trial("soa node", 0.31), trial("reorder node: key", 0.30), trial("pad node to 64", 0.1)];
         let first = |range| simplest_first(tried(), range)[0].gain;

@@ -26,6 +26,7 @@ fn compared(report: &Report, run_cycles: f64) -> Compared {
         machine: report.machine.name.clone(),
         total: report.total.numbers.clone(),
         run_cycles,
+        instructions: report.instructions,
         lost_cycles: report.sharing.as_ref().map(|sharing| sharing.cycles),
         remote_accesses: report.remote,
         levels: report.machine.levels.clone(),

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use memlode_whatif::advise::{Glance, written};
+use memlode_layout::{Edit, edits_from_text};
+use memlode_whatif::advise::{Glance, LeftOff, written};
 
 use super::Style;
 use super::comparison::{confidence, verdict};
 use super::names::access_label;
+use super::reasons::because;
 use super::record::draw_with;
 use super::source::source;
 use super::style::apart;
@@ -42,6 +44,11 @@ pub fn glance(found: &Glance, advise: &str) -> String {
     }
 }
 
+/// Tells of edits that are worth it, as soon as they are found.
+pub fn found(edits: &[Edit], gained: f64) -> String {
+    format!("found: {}: {}", written(edits), gain(gained))
+}
+
 /// Returns what `memlode advise` prints.
 pub fn advice(found: &Advice, style: Style) -> String {
     let mut out = style.paragraph("trace", &printable(&format!("{} on {}", found.trace, found.machine)));
@@ -53,7 +60,7 @@ pub fn advice(found: &Advice, style: Style) -> String {
             percent_of(found.noise)
         );
         out += &style.indented(2, &text);
-    } else if found.worth_it.is_empty() {
+    } else if found.worth_it.is_empty() && found.left_off.is_none() {
         let _ = writeln!(
             out,
             "  nothing to gain from layout here: no edit that was tried exceeds 2% and what placement alone changes ({})",
@@ -62,6 +69,9 @@ pub fn advice(found: &Advice, style: Style) -> String {
     }
     for (number, item) in (1..).zip(&found.worth_it) {
         out += &one(number, item, style);
+    }
+    if let Some(left_off) = found.left_off {
+        out += &style.indented(2, self::left_off(left_off));
     }
     if !found.rejected.is_empty() {
         let shown = found.rejected.len().min(style.top);
@@ -142,6 +152,14 @@ fn possible(found: &Advice, style: Style) -> String {
     out
 }
 
+/// Tells why not everything was tried.
+pub(super) fn left_off(why: LeftOff) -> &'static str {
+    match why {
+        LeftOff::Stopped => "stopped: this is the best so far",
+        LeftOff::Spent => "not all was tried: this is the best within the budget, which --budget raises",
+    }
+}
+
 fn gain(gain: f64) -> String {
     match gain {
         gain if gain >= 0.0 => format!("{} fewer cycles", percent_of(gain)),
@@ -168,6 +186,9 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
             let text = "~: the line of a neighbouring instruction, as the access has none of its own";
             out += &style.indented(4, text);
         }
+    }
+    if let Ok(edits) = edits_from_text(&item.edits.join("; ")) {
+        out += &style.indented(4, &because(&edits));
     }
     out += &style.indented(4, &format!("{}: {}", gain(item.gain), changes(item).join(", ")));
     out + &style.indented(4, &confidence(item))

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use memlode_whatif::noise::Verdict;
 
+use super::advice::left_off;
 use super::label::{Label, distinct};
 use super::names::{access_label, data_label, object_label, type_label};
 use super::{By, Style, plain_table, write_table};
@@ -65,6 +66,9 @@ pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
         };
         let sentence = format!("{gain} on a part of the trace: {}", printable(&tried.edit));
         out += &style.paragraph(if number == 0 { "tried" } else { "" }, &sentence);
+    }
+    if let Some(why) = found.left_off {
+        out += &style.paragraph("", left_off(why));
     }
     tables(&mut out, &found.comparison, by, style);
     out
@@ -135,16 +139,27 @@ pub fn confidence(found: &WhatIf) -> String {
 }
 
 fn totals(out: &mut String, found: &Comparison) {
-    let headings = ["level", "misses before", "misses after", "change"];
+    let headings = ["", "before", "after", "change"];
     let mut table = plain_table(&headings, 1);
+    let mut row = |name: &str, before: u64, after: u64| {
+        table.add_row([name.to_string(), count(before), count(after), changed(before, after)]);
+    };
+    // What an edit promised is found again in the run as a whole.
+    let cycles = |side: &Compared| side.run_cycles.round() as u64;
+    row("cycles of the run", cycles(&found.before), cycles(&found.after));
+    if let (Some(before), Some(after)) = (found.before.instructions, found.after.instructions) {
+        row("instructions", before, after);
+    }
+    row("accesses", found.before.total.accesses, found.after.total.accesses);
     let missed = |level: &Level| level.read_misses + level.write_misses;
     for level in &found.before.levels {
         let before = missed(level);
         let Some(after) = found.after.levels.iter().find(|other| other.name == level.name).map(missed) else {
-            table.add_row([level.name.clone(), count(before), "–".into(), String::new()]);
+            table.add_row([format!("{} misses", level.name), count(before), "–".into(), String::new()]);
             continue;
         };
-        table.add_row([level.name.clone(), count(before), count(after), changed(before, after)]);
+        let name = format!("{} misses", level.name);
+        table.add_row([name, count(before), count(after), changed(before, after)]);
     }
     if let (Some(before), Some(after)) = (found.before.remote_accesses, found.after.remote_accesses) {
         table.add_row(["remote memory".to_string(), count(before), count(after), changed(before, after)]);

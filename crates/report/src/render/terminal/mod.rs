@@ -8,6 +8,7 @@ mod label;
 mod listing;
 mod names;
 mod ratios;
+mod reasons;
 mod record;
 mod refusal;
 pub(super) mod report;
@@ -31,7 +32,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use super::sentences;
 use crate::model::{Analysis, Report, SharedObject, Simulation};
 
-pub use advice::{advice, advice_sentences, glance};
+pub use advice::{advice, advice_sentences, found, glance};
 pub use comparison::{comparison, confidence, verdict, what_if};
 pub use findings::finding_sentences;
 pub use listing::{LineEvent, listing};

@@ -1,0 +1,50 @@
+//! The adviser tells of edits as it finds them, and why they gain.
+
+use std::fs;
+use std::process::Output;
+
+use tempfile::TempDir;
+
+use crate::{installation, memlode, stderr, stdout};
+
+/// Items with a title that is written and never read.
+const ITEM: &str = include_str!("../corpus/remedies/item.c");
+
+fn run(folder: &TempDir, words: &[&str]) -> Output {
+    let mut command = memlode();
+    command.current_dir(folder.path()).env("MEMLODE_HOME", installation()).args(words);
+    let output = command.output().expect("memlode runs");
+    assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+    output
+}
+
+fn recorded() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("item.c"), ITEM).expect("a file");
+    run(&folder, &["cc", "-O2", "-g", "item.c", "-o", "item"]);
+    run(&folder, &["record", "-o", "trace", "--", "./item"]);
+    folder
+}
+
+#[test]
+fn edits_are_told_as_they_are_found_with_what_they_gain_and_why() {
+    let folder = recorded();
+    let advice = run(&folder, &["advise", "trace", "-m", "generic"]);
+    assert!(stderr(&advice).contains("memlode: found: remove item: title: "), "{}", stderr(&advice));
+    assert!(stdout(&advice).contains("no code reads title of item"), "{}", stdout(&advice));
+    let search = run(&folder, &["whatif", "trace", "-m", "generic", "--search", "item"]);
+    assert!(stderr(&search).contains("memlode: found: split item: hot=key,price "), "{}", stderr(&search));
+}
+
+#[test]
+fn a_promise_can_be_found_again_in_the_run_as_a_whole() {
+    let folder = recorded();
+    let found = run(&folder, &["whatif", "trace", "-m", "generic", "-e", "soa item"]);
+    let found = stdout(&found);
+    let gain =
+        found.split_once("worth it: ").and_then(|(_, rest)| rest.split_once(" fewer")).expect("a gain").0;
+    let row = |name: &str| found.lines().find(|line| line.trim_start().starts_with(name)).expect("a row");
+    assert!(row("cycles of the run").ends_with(&format!("−{gain}")), "{found}");
+    assert!(row("accesses").ends_with('='), "{found}");
+    assert!(row("instructions").ends_with('='), "{found}");
+}
