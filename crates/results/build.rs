@@ -1,11 +1,11 @@
-//! Fingerprints the sources of the engine, so that an answer of other code is known as such.
+//! Fingerprints the sources of the engine, so that an answer of other code is recognised.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Rooms whose code, or data, decides an answer.
+/// Folders whose code or data determine an answer.
 const ROOMS: [&str; 2] = ["../../crates", "../../machines"];
 
 fn main() -> io::Result<()> {

@@ -54,11 +54,11 @@ pub mod table_section {
     pub const LEFT_OUT: u32 = 4;
     /// the user's rules and names of allocators, and whether the unit has something for them
     pub const ASKED: u32 = 5;
-    /// whose values the branches behind an access hang on (SPEC.md §2.4)
+    /// the loads on which the branches behind an access depend (SPEC.md §2.4)
     pub const BRANCHES: u32 = 6;
     /// which calls may come behind a segment (SPEC.md §2.5)
     pub const CALLS: u32 = 7;
-    /// which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
+    /// which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
     pub const EARLIER: u32 = 8;
     /// what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
     pub const UNRECORDED: u32 = 9;
@@ -122,7 +122,7 @@ pub mod op {
     pub const GATHER: u8 = 3;
     /// site, segment, word, distance: an access at a distance from a word of an earlier segment
     pub const DERIVED: u8 = 4;
-    /// one word: how often the strides, which are the rest of the segment, are executed by turns
+    /// one word: the number of iterations; the rest of the segment are the strides of one iteration
     pub const REPEAT: u8 = 5;
     /// site, address, step: an access, its address a step further each time
     pub const STRIDE: u8 = 6;
@@ -220,7 +220,7 @@ pub mod flag {
     pub const FLOAT: u32 = 64;
     /// the address comes out of a loaded value: an index, a pointer
     pub const LOADED_ADDRESS: u32 = 128;
-    /// and that out of one loaded the turn before, as in a list; only with loaded_address
+    /// and that out of one loaded the iteration before, as in a list; only with loaded_address
     pub const CHASED: u32 = 256;
     /// the address comes out of arithmetic that does more than count, and of no loaded value
     pub const COMPUTED_ADDRESS: u32 = 512;
@@ -236,7 +236,7 @@ pub mod flag {
     pub const FENCED: u32 = 16384;
     /// a load that only asks for a line: nothing waits for it
     pub const PREFETCH: u32 = 32768;
-    /// in a loop that only waits for another thread: a turn that changes nothing says nothing else
+    /// in a loop that only waits for another thread: an iteration that changes nothing says nothing else
     pub const POLL: u32 = 65536;
     /// it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
     pub const ADDS: u32 = 131072;
@@ -258,7 +258,7 @@ pub mod type_form {
     pub const CLASS: u8 = 5;
     /// `type_form.union`
     pub const UNION: u8 = 6;
-    /// one of several, told apart by a discriminant: a part of a Rust enum
+    /// one of several, selected by a discriminant: a part of a Rust enum
     pub const VARIANTS: u8 = 7;
     /// of a Fortran array whose elements are elsewhere
     pub const DESCRIPTOR: u8 = 8;
@@ -420,7 +420,7 @@ pub mod wire {
     pub const PUT_MANIFEST: u16 = 3;
     /// nothing happened lately
     pub const ALIVE: u16 = 4;
-    /// all has been sent; answered by wire_status.ok once it is stored
+    /// all has been sent; the reply is wire_status.ok once it is stored
     pub const FINISH: u16 = 5;
     /// chunks.mlx, as append_events
     pub const APPEND_INDEX: u16 = 6;
@@ -460,9 +460,9 @@ pub mod limit {
     pub const EVENT_BYTES: u64 = 0x1000000;
     /// a module file
     pub const MODULE_FILE_BYTES: u64 = 0x10000000;
-    /// a module's payload unpacks to at most so many times its bytes,
+    /// a module's payload unpacks to at most this many times its bytes,
     pub const MODULE_UNPACKING: u64 = 64;
-    /// or to so many bytes
+    /// or to this many bytes
     pub const MODULE_SMALL_BYTES: u64 = 0x100000;
     /// of one trace; those that come later are not recorded
     pub const PROCESSES: u64 = 0x10000;
@@ -816,7 +816,7 @@ pub struct ProcessHeader {
     pub pad0: [u8; 44],
     /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     pub dormant: u64,
-    /// not 0 once it was not: whoever sets it sets this first
+    /// not 0 if dormant was ever not 0; it is set before dormant is
     pub was_dormant: u32,
     /// zero
     pub reserved3: u32,
@@ -935,7 +935,7 @@ pub struct RingHeader {
     pub state: u32,
     /// kernel thread id
     pub tid: u32,
-    /// larger is younger; tells apart two threads that had the same id
+    /// larger is younger; distinguishes two threads that had the same id
     pub generation: u64,
     /// generation of the first ring of the same thread: a thread has one more for its signal handlers
     pub owner: u64,

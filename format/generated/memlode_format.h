@@ -37,9 +37,9 @@
 #define MEMLODE_TABLE_SECTION_FEEDS 3 // whose values addresses and stored data are made of (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_LEFT_OUT 4 // what touches memory in the unit and is not recorded, by reason
 #define MEMLODE_TABLE_SECTION_ASKED 5 // the user's rules and names of allocators, and whether the unit has something for them
-#define MEMLODE_TABLE_SECTION_BRANCHES 6 // whose values the branches behind an access hang on (SPEC.md §2.4)
+#define MEMLODE_TABLE_SECTION_BRANCHES 6 // the loads on which the branches behind an access depend (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_CALLS 7 // which calls may come behind a segment (SPEC.md §2.5)
-#define MEMLODE_TABLE_SECTION_EARLIER 8 // which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
+#define MEMLODE_TABLE_SECTION_EARLIER 8 // which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_UNRECORDED 9 // what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
 #define MEMLODE_TABLE_SECTION_SOURCES 10 // where the unit was compiled, and checksums of its files (SPEC.md §2.7)
 #define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
@@ -71,7 +71,7 @@
 #define MEMLODE_OP_MASKED 2 // site, lanes, address; one mask word: lane i is at address + i * bytes
 #define MEMLODE_OP_GATHER 3 // site, lanes; one address word a lane, then one mask word
 #define MEMLODE_OP_DERIVED 4 // site, segment, word, distance: an access at a distance from a word of an earlier segment
-#define MEMLODE_OP_REPEAT 5 // one word: how often the strides, which are the rest of the segment, are executed by turns
+#define MEMLODE_OP_REPEAT 5 // one word: the number of iterations; the rest of the segment are the strides of one iteration
 #define MEMLODE_OP_STRIDE 6 // site, address, step: an access, its address a step further each time
 #define MEMLODE_OP_ENTER 16 // one word: address of the return-address slot (the frame's identity)
 #define MEMLODE_OP_EXIT 17 // no word
@@ -120,7 +120,7 @@
 #define MEMLODE_FLAG_VECTOR 32 // one access of a vector register
 #define MEMLODE_FLAG_FLOAT 64 // its value is recorded and is a floating-point number
 #define MEMLODE_FLAG_LOADED_ADDRESS 128 // the address comes out of a loaded value: an index, a pointer
-#define MEMLODE_FLAG_CHASED 256 // and that out of one loaded the turn before, as in a list; only with loaded_address
+#define MEMLODE_FLAG_CHASED 256 // and that out of one loaded the iteration before, as in a list; only with loaded_address
 #define MEMLODE_FLAG_COMPUTED_ADDRESS 512 // the address comes out of arithmetic that does more than count, and of no loaded value
 #define MEMLODE_FLAG_NON_TEMPORAL 1024 // the program asks for a way past the caches, as a streaming store does
 #define MEMLODE_FLAG_ACQUIRE 2048 // atomic: what stands behind it sees what came before the release that it saw
@@ -128,7 +128,7 @@
 #define MEMLODE_FLAG_SEQUENTIAL 8192 // atomic: it is in the one order of all such accesses; a store empties the store buffer
 #define MEMLODE_FLAG_FENCED 16384 // a full fence stands beside it, before the next access or behind the one before
 #define MEMLODE_FLAG_PREFETCH 32768 // a load that only asks for a line: nothing waits for it
-#define MEMLODE_FLAG_POLL 65536 // in a loop that only waits for another thread: a turn that changes nothing says nothing else
+#define MEMLODE_FLAG_POLL 65536 // in a loop that only waits for another thread: an iteration that changes nothing says nothing else
 #define MEMLODE_FLAG_ADDS 131072 // it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
 
 // The form of a type, in the section `types` of a site table.
@@ -139,7 +139,7 @@
 #define MEMLODE_TYPE_FORM_STRUCTURE 4 // behind the name: list of members; as of the three that follow
 #define MEMLODE_TYPE_FORM_CLASS 5
 #define MEMLODE_TYPE_FORM_UNION 6
-#define MEMLODE_TYPE_FORM_VARIANTS 7 // one of several, told apart by a discriminant: a part of a Rust enum
+#define MEMLODE_TYPE_FORM_VARIANTS 7 // one of several, selected by a discriminant: a part of a Rust enum
 #define MEMLODE_TYPE_FORM_DESCRIPTOR 8 // of a Fortran array whose elements are elsewhere
 
 // Properties of a type in the section `types` (bit set); readers ignore those they do not know.
@@ -220,7 +220,7 @@
 #define MEMLODE_WIRE_PUT_MODULE 2 // module file a: a piece of it
 #define MEMLODE_WIRE_PUT_MANIFEST 3 // manifest.json: a piece of it
 #define MEMLODE_WIRE_ALIVE 4 // nothing happened lately
-#define MEMLODE_WIRE_FINISH 5 // all has been sent; answered by wire_status.ok once it is stored
+#define MEMLODE_WIRE_FINISH 5 // all has been sent; the reply is wire_status.ok once it is stored
 #define MEMLODE_WIRE_APPEND_INDEX 6 // chunks.mlx, as append_events
 #define MEMLODE_WIRE_LAST_PIECE 1 // flag of a put
 
@@ -240,8 +240,8 @@
 #define MEMLODE_LIMIT_MANIFEST_BYTES 0x10000000 // manifest.json
 #define MEMLODE_LIMIT_EVENT_BYTES 0x1000000 // a line of events.ndjson
 #define MEMLODE_LIMIT_MODULE_FILE_BYTES 0x10000000 // a module file
-#define MEMLODE_LIMIT_MODULE_UNPACKING 64 // a module's payload unpacks to at most so many times its bytes,
-#define MEMLODE_LIMIT_MODULE_SMALL_BYTES 0x100000 // or to so many bytes
+#define MEMLODE_LIMIT_MODULE_UNPACKING 64 // a module's payload unpacks to at most this many times its bytes,
+#define MEMLODE_LIMIT_MODULE_SMALL_BYTES 0x100000 // or to this many bytes
 #define MEMLODE_LIMIT_PROCESSES 0x10000 // of one trace; those that come later are not recorded
 #define MEMLODE_LIMIT_FRAMES 0x100000 // frames of a stack snapshot: the innermost are kept
 #define MEMLODE_LIMIT_WIRE_PAYLOAD_BYTES 0x100000 // payload of one wire_frame
@@ -360,7 +360,7 @@ struct memlode_process_header {
   uint32_t foreign_tasks; // tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
   uint8_t pad0[44]; // what follows is read often and written rarely: on a cache line of its own
   uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
-  uint32_t was_dormant; // not 0 once it was not: whoever sets it sets this first
+  uint32_t was_dormant; // not 0 if dormant was ever not 0; it is set before dormant is
   uint32_t reserved3; // zero
   uint8_t regions[256]; // names of the regions to be recorded, each ended by a zero; empty: everything is
 };
@@ -396,7 +396,7 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_process_header, regions) == 144, "
 struct memlode_ring_header {
   uint32_t state; // ring.slot_*
   uint32_t tid; // kernel thread id
-  uint64_t generation; // larger is younger; tells apart two threads that had the same id
+  uint64_t generation; // larger is younger; distinguishes two threads that had the same id
   uint64_t owner; // generation of the first ring of the same thread: a thread has one more for its signal handlers
   uint32_t interrupted; // 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
   uint32_t dormant_chunk; // 1 more than the number of the chunk that was last begun while recording was off; 0: none was

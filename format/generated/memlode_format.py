@@ -30,9 +30,9 @@ TABLE_SECTION_INSTRUCTIONS = 2  # about how many lie between accesses (SPEC.md �
 TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (SPEC.md §2.4)
 TABLE_SECTION_LEFT_OUT = 4  # what touches memory in the unit and is not recorded, by reason
 TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether the unit has something for them
-TABLE_SECTION_BRANCHES = 6  # whose values the branches behind an access hang on (SPEC.md §2.4)
+TABLE_SECTION_BRANCHES = 6  # the loads on which the branches behind an access depend (SPEC.md §2.4)
 TABLE_SECTION_CALLS = 7  # which calls may come behind a segment (SPEC.md §2.5)
-TABLE_SECTION_EARLIER = 8  # which of the values in feeds and branches are of the turn before (SPEC.md §2.4)
+TABLE_SECTION_EARLIER = 8  # which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
 TABLE_SECTION_UNRECORDED = 9  # what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
 TABLE_SECTION_SOURCES = 10  # where the unit was compiled, and checksums of its files (SPEC.md §2.7)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
@@ -64,7 +64,7 @@ OP_RANGE = 1  # site, address, length: memset, and each side of memcpy or memmov
 OP_MASKED = 2  # site, lanes, address; one mask word: lane i is at address + i * bytes
 OP_GATHER = 3  # site, lanes; one address word a lane, then one mask word
 OP_DERIVED = 4  # site, segment, word, distance: an access at a distance from a word of an earlier segment
-OP_REPEAT = 5  # one word: how often the strides, which are the rest of the segment, are executed by turns
+OP_REPEAT = 5  # one word: the number of iterations; the rest of the segment are the strides of one iteration
 OP_STRIDE = 6  # site, address, step: an access, its address a step further each time
 OP_ENTER = 16  # one word: address of the return-address slot (the frame's identity)
 OP_EXIT = 17  # no word
@@ -113,7 +113,7 @@ FLAG_GLOBAL = 16  # the address is based on a global variable
 FLAG_VECTOR = 32  # one access of a vector register
 FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 FLAG_LOADED_ADDRESS = 128  # the address comes out of a loaded value: an index, a pointer
-FLAG_CHASED = 256  # and that out of one loaded the turn before, as in a list; only with loaded_address
+FLAG_CHASED = 256  # and that out of one loaded the iteration before, as in a list; only with loaded_address
 FLAG_COMPUTED_ADDRESS = 512  # the address comes out of arithmetic that does more than count, and of no loaded value
 FLAG_NON_TEMPORAL = 1024  # the program asks for a way past the caches, as a streaming store does
 FLAG_ACQUIRE = 2048  # atomic: what stands behind it sees what came before the release that it saw
@@ -121,7 +121,7 @@ FLAG_RELEASE = 4096  # atomic: who acquires what it leaves sees what stands befo
 FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a store empties the store buffer
 FLAG_FENCED = 16384  # a full fence stands beside it, before the next access or behind the one before
 FLAG_PREFETCH = 32768  # a load that only asks for a line: nothing waits for it
-FLAG_POLL = 65536  # in a loop that only waits for another thread: a turn that changes nothing says nothing else
+FLAG_POLL = 65536  # in a loop that only waits for another thread: an iteration that changes nothing says nothing else
 FLAG_ADDS = 131072  # it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
 
 # The form of a type, in the section `types` of a site table.
@@ -132,7 +132,7 @@ TYPE_FORM_ARRAY = 3  # behind the name: opt type of the elements; list of extent
 TYPE_FORM_STRUCTURE = 4  # behind the name: list of members; as of the three that follow
 TYPE_FORM_CLASS = 5
 TYPE_FORM_UNION = 6
-TYPE_FORM_VARIANTS = 7  # one of several, told apart by a discriminant: a part of a Rust enum
+TYPE_FORM_VARIANTS = 7  # one of several, selected by a discriminant: a part of a Rust enum
 TYPE_FORM_DESCRIPTOR = 8  # of a Fortran array whose elements are elsewhere
 
 # Properties of a type in the section `types` (bit set); readers ignore those they do not know.
@@ -213,7 +213,7 @@ WIRE_APPEND_EVENTS = 1  # events.ndjson, the same
 WIRE_PUT_MODULE = 2  # module file a: a piece of it
 WIRE_PUT_MANIFEST = 3  # manifest.json: a piece of it
 WIRE_ALIVE = 4  # nothing happened lately
-WIRE_FINISH = 5  # all has been sent; answered by wire_status.ok once it is stored
+WIRE_FINISH = 5  # all has been sent; the reply is wire_status.ok once it is stored
 WIRE_APPEND_INDEX = 6  # chunks.mlx, as append_events
 WIRE_LAST_PIECE = 1  # flag of a put
 
@@ -233,8 +233,8 @@ LIMIT_CHUNK_UNPACKED_BYTES = 0x4000000
 LIMIT_MANIFEST_BYTES = 0x10000000  # manifest.json
 LIMIT_EVENT_BYTES = 0x1000000  # a line of events.ndjson
 LIMIT_MODULE_FILE_BYTES = 0x10000000  # a module file
-LIMIT_MODULE_UNPACKING = 64  # a module's payload unpacks to at most so many times its bytes,
-LIMIT_MODULE_SMALL_BYTES = 0x100000  # or to so many bytes
+LIMIT_MODULE_UNPACKING = 64  # a module's payload unpacks to at most this many times its bytes,
+LIMIT_MODULE_SMALL_BYTES = 0x100000  # or to this many bytes
 LIMIT_PROCESSES = 0x10000  # of one trace; those that come later are not recorded
 LIMIT_FRAMES = 0x100000  # frames of a stack snapshot: the innermost are kept
 LIMIT_WIRE_PAYLOAD_BYTES = 0x100000  # payload of one wire_frame
@@ -353,7 +353,7 @@ PROCESS_HEADER = Layout(
     ("foreign_tasks", "I", None),  # tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
     ("pad0", "s", 44),  # what follows is read often and written rarely: on a cache line of its own
     ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
-    ("was_dormant", "I", None),  # not 0 once it was not: whoever sets it sets this first
+    ("was_dormant", "I", None),  # not 0 if dormant was ever not 0; it is set before dormant is
     ("reserved3", "I", None),  # zero
     ("regions", "s", 256),  # names of the regions to be recorded, each ended by a zero; empty: everything is
 )
@@ -364,7 +364,7 @@ RING_HEADER = Layout(
     "ring_header",
     ("state", "I", None),  # ring.slot_*
     ("tid", "I", None),  # kernel thread id
-    ("generation", "Q", None),  # larger is younger; tells apart two threads that had the same id
+    ("generation", "Q", None),  # larger is younger; distinguishes two threads that had the same id
     ("owner", "Q", None),  # generation of the first ring of the same thread: a thread has one more for its signal handlers
     ("interrupted", "I", None),  # 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
     ("dormant_chunk", "I", None),  # 1 more than the number of the chunk that was last begun while recording was off; 0: none was

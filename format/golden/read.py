@@ -330,13 +330,13 @@ def events(table, segment, words, earlier):
 def repeated(table, segment, words):
     """The accesses of strides, by turns."""
     function, [_, *strides] = table.segments[segment]
-    turns, first = next(words), []
+    iterations, first = next(words), []
     for _, _, _, (back, distance, _), _ in strides:
         first.append((first[-back] + distance) & U64 if back else next(words))
-    for turn in range(turns):
+    for iteration in range(iterations):
         for (_, site, _, (_, _, step), _), address in zip(strides, first, strict=True):
             kind, _, _, size = table.sites[site][:4]
-            yield KINDS[kind], (address + turn * step) & U64, size, table.site_columns(site, function), "-"
+            yield KINDS[kind], (address + iteration * step) & U64, size, table.site_columns(site, function), "-"
 
 
 def plain_events(table, segment, words, earlier):

@@ -240,7 +240,7 @@ static void put_asked(struct bytes *out) {
   put_section(out, MEMLODE_TABLE_SECTION_ASKED, &p);
 }
 
-/* The branches behind the key hang on the cost; what the gather's hang on is not known. */
+/* The branches behind the key depend on the cost; those of the gather are not known. */
 static void put_branches(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varint(&p, 2);
@@ -251,7 +251,7 @@ static void put_branches(struct bytes *out) {
   put_section(out, MEMLODE_TABLE_SECTION_BRANCHES, &p);
 }
 
-/* The cost that the key's address is made of is that of the turn before. */
+/* The cost that the key's address is made of is that of the iteration before. */
 static void put_earlier(struct bytes *out) {
   struct bytes p = {.length = 0};
   put_varints(&p, 5, 1u, (unsigned)SEG_BODY, 1u, 1u, 0u);
@@ -495,7 +495,7 @@ static void put_second_chunk(struct bytes *out) {
                           arc + 0x2000, words, 4096};
   for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
     put_word(&w, heap[i]);
-  put_word(&w, 3); /* turns */
+  put_word(&w, 3); /* iterations */
   put_word(&w, arc);
   put_word(&w, frame);
   put_words(&p, &w);

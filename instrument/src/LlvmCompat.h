@@ -43,8 +43,9 @@ inline void atOptimizerLast(llvm::PassBuilder &PB,
 #endif
 }
 
-/// Runs \p Add where the second half of a ThinLTO build begins, each module with what it imports. Before
-/// LLVM 20 the callback cannot tell this half from other pipelines, and there nothing is run.
+/// Runs \p Add where the second half of a ThinLTO build begins, for each module with its imports.
+/// Before LLVM 20 the callback cannot distinguish this half from other pipelines, and there nothing
+/// is run.
 inline void atThinLinkStart(llvm::PassBuilder &PB,
                             const std::function<void(llvm::ModulePassManager &)> &Add) {
 #if LLVM_VERSION_MAJOR >= 20
@@ -87,8 +88,8 @@ inline int64_t valueOf(const llvm::InstructionCost &Cost) {
 #endif
 }
 
-/// A SCEVExpander that adds no LCSSA phis: they would stand where control is about to get another way in.
-/// Before LLVM 20 it has to be told the data layout.
+/// A SCEVExpander that adds no LCSSA phis: they would stand where control is about to get another
+/// way in. Before LLVM 20 its constructor needs the data layout.
 class Expander : public llvm::SCEVExpander {
 public:
   explicit Expander(llvm::ScalarEvolution &SE)
@@ -128,7 +129,7 @@ inline llvm::Function *declarationOf(llvm::Module &M, llvm::Intrinsic::ID ID) {
 #endif
 }
 
-/// Returns what LLVM says that the intrinsic does to memory.
+/// Returns the effects on memory that LLVM declares for the intrinsic.
 inline llvm::MemoryEffects effectsOf(llvm::LLVMContext &Context, llvm::Intrinsic::ID ID) {
 #if LLVM_VERSION_MAJOR >= 21
   return llvm::Intrinsic::getFnAttributes(Context, ID).getMemoryEffects();

@@ -39,13 +39,13 @@ struct Options {
   /// Store the time where the program synchronises.
   bool Stamps = true;
 
-  /// Record what accesses load and store, where no rule of the filter says otherwise.
+  /// Record the values that accesses load and store, unless a rule of the filter says otherwise.
   bool Values = false;
 
   /// File that names further allocation functions; empty when there is none.
   std::string AllocatorFile;
 
-  /// File that says what is not recorded; empty when there is none.
+  /// File with the rules for events that are not recorded; empty if there is none.
   std::string FilterFile;
 
   static llvm::Expected<Options> fromEnvironment();

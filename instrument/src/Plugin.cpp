@@ -68,7 +68,8 @@ public:
   Allocators Functions;
   Filter Wanted;
 
-  /// Reads options and the files they name. False if there is a mistake in them, which is told once.
+  /// Reads options and the files they name. False if there is a mistake in them, which is reported
+  /// once.
   bool ready(Module &M) {
     if (!Sound)
       Sound = read(M.getContext()) && knows(M);
@@ -190,8 +191,8 @@ SmallPtrSet<const Function *, 4> resolvers(const Module &M) {
   return Found;
 }
 
-/// Returns whether part of \p M has no debug information of variables and types. A link that optimises makes
-/// one module of many units; Rust's own library among them is as it was shipped.
+/// Returns whether part of \p M has no debug information of variables and types. An optimising link
+/// makes one module of many units, and Rust's own library comes without it.
 bool isNameless(const Module &M) {
   const auto Units = M.debug_compile_units();
   return Units.empty() || any_of(Units, [](const DICompileUnit *Unit) {
@@ -208,7 +209,8 @@ void dropAttributes(Function &F) {
   F.removeFnAttr(Attribute::Speculatable);
 }
 
-/// Tells of a mistake of ours by the function's name, where a release build of clang would crash later.
+/// Reports a mistake of ours with the function's name, where a release build of clang would crash
+/// later.
 void verify(const Function &F) {
   std::string Why;
   raw_string_ostream Stream(Why);
@@ -216,7 +218,8 @@ void verify(const Function &F) {
     F.getContext().emitError("memlode made invalid code of '" + F.getName() + "', a bug in memlode: " + Why);
 }
 
-/// Returns whether \p F is no valid code as it comes: compilers have bugs that the code generator bears.
+/// Returns whether \p F is invalid code before our pass: compilers have bugs that the code
+/// generator tolerates.
 bool isBroken(const Function &F) { return verifyFunction(F); }
 
 /// Returns whether a plan of \p F would be of use.
@@ -228,7 +231,7 @@ bool isWorthRecording(Function &F, const Finder &Accesses, const TargetLibraryIn
   });
 }
 
-/// Tells that \p F is left alone.
+/// Reports that \p F is left uninstrumented.
 void leave(const Function &F, const char *Why, Image &Into, OptimizationRemarkEmitter &Remarks) {
   ++NumSkippedFunctions;
   if (!F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))

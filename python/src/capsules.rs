@@ -1,7 +1,8 @@
 //! Record batches through the Arrow C data and stream interfaces, in Python's capsules.
 //!
-//! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>: a structure is owned by its capsule until a consumer
-//! moves it out, which sets its `release` to null. Nothing is copied: whoever has an array keeps its batch alive.
+//! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>: a structure is
+//! owned by its capsule until a consumer moves it out, which sets its `release` to null. Nothing is
+//! copied: the consumer of an array keeps its batch alive.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
@@ -209,7 +210,7 @@ impl ArrowArray {
         ArrowArray::new((table.rows, 0), vec![ptr::null()], columns, None, owner.clone())
     }
 
-    /// Returns what says that a stream has ended.
+    /// Returns the array that marks the end of a stream.
     fn released() -> ArrowArray {
         ArrowArray {
             length: 0,
@@ -280,7 +281,8 @@ impl ArrowArrayStream {
 }
 
 /// # Safety
-/// `stream` points to a stream of [`ArrowArrayStream::of`] that has not been released and nobody else uses now.
+/// `stream` points to a stream of [`ArrowArrayStream::of`] that has not been released and is not in
+/// use elsewhere.
 unsafe fn state<'a>(stream: *mut ArrowArrayStream) -> &'a mut StreamState {
     // SAFETY: by the contract, its private data are what `of` made.
     unsafe { &mut *(*stream).private_data.cast::<StreamState>() }

@@ -28,7 +28,7 @@ use pyo3::types::PyCapsule;
 use crate::results::{NoTable, Results, interruptible};
 use crate::table::ResultTable;
 
-/// Time for which nobody looks whether the user has pressed Ctrl-C.
+/// The time between two checks whether the user has pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 create_exception!(memlode, Error, PyException, "A trace or a machine cannot be used; the text says why.");
@@ -62,9 +62,9 @@ struct Trace {
 impl Trace {
     /// Replays the trace through the caches of `machine`: `host`, a name, or a .toml file.
     ///
-    /// Gives every access with its names and the level that answered (`what="hits"`), or also why each level missed
-    /// (`what="causes"`, with pages of `page_bytes`). `thread`, `levels`, `misses_only` and `limit` choose some; all are
-    /// simulated. docs/replay.md lists the columns.
+    /// Gives every access with its names and the level that served it (`what="hits"`), or also why
+    /// each level missed (`what="causes"`, with pages of `page_bytes`). `thread`, `levels`,
+    /// `misses_only` and `limit` choose some; all are simulated. docs/replay.md lists the columns.
     #[pyo3(signature = (what = "hits", machine = "host", *, thread = None, levels = None, misses_only = false, limit = None, page_bytes = None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn annotate(
@@ -144,8 +144,8 @@ impl Trace {
         self.table(py, name, "host")
     }
 
-    /// Asks DuckDB, which has to be installed, about the tables and about `accesses`, which is every access. Returns
-    /// its relation, which has `df()`, `pl()`, `fetchall()` and the like.
+    /// Queries the tables, and `accesses` with every access, by DuckDB, which has to be installed.
+    /// Returns its relation, which has `df()`, `pl()`, `fetchall()` and the like.
     #[pyo3(signature = (query, machine = "host"))]
     fn sql<'py>(this: &Bound<'py, Self>, query: &str, machine: &str) -> PyResult<Bound<'py, PyAny>> {
         this.py().import("memlode.query")?.call_method1("sql", (this, query, machine))
@@ -186,7 +186,7 @@ impl Trace {
         self.trace.manifest().info.command.clone()
     }
 
-    /// Returns what is missing from the trace, a sentence each; empty if it is whole.
+    /// Returns the missing parts of the trace, a sentence each; empty if it is whole.
     #[getter]
     fn notes(&self) -> Vec<String> {
         notes::sentences(&self.trace, None)
@@ -241,7 +241,8 @@ fn wait(running: &Mutex<Option<Running>>) -> Result<Waited, String> {
     }
 }
 
-/// Accesses in replay order, as record batches. It can be gone through once: with `for`, or by what takes an Arrow stream.
+/// Accesses in replay order, as record batches. It can be iterated once: with `for`, or by a
+/// consumer of Arrow streams.
 #[pyclass(frozen, module = "memlode")]
 struct Annotated {
     fields: Arc<Vec<Field>>,
@@ -271,7 +272,7 @@ impl Annotated {
         capsules::schema_capsule(py, &self.fields)
     }
 
-    /// Returns what is left, by the Arrow PyCapsule interface.
+    /// Returns the remaining batches, by the Arrow PyCapsule interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -344,7 +345,7 @@ impl RecordBatch {
     }
 }
 
-/// Every memory access of a recorded program, with its names and the cache level that answered.
+/// Every memory access of a recorded program, with its names and the cache level that served it.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! A trace in parts: plans, tasks that can be pickled, and what they found, put together.
+//! A trace in parts: plans, tasks that can be pickled, and their results, put together.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyType};
 
 use crate::{Annotated, Running, error};
 
-/// Columns that depend on what came before a chunk.
+/// Columns that depend on accesses before a chunk.
 const UNKNOWN_IN_CHUNKS: [&str; 5] = ["sequence", "level", "cycles", "object_kind", "object"];
 
 /// One part of a trace, and the analyses that look at it. It is small, and can be pickled and run anywhere where the trace is.
@@ -25,7 +25,7 @@ pub struct Task {
 
 #[pymethods]
 impl Task {
-    /// Looks at the part, and returns what was found, for `finish`.
+    /// Runs the task, and returns its results, for `finish`.
     fn run<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let found = py.detach(|| self.task.run()).map_err(error)?;
         Ok(PyBytes::new(py, &found))
@@ -78,7 +78,7 @@ impl Task {
         self.task.questions.iter().map(|(_, question)| question.as_str()).collect()
     }
 
-    /// Reads what a pickle holds.
+    /// Reads a pickled task.
     #[classmethod]
     fn _read(_class: &Bound<'_, PyType>, text: &str) -> PyResult<Task> {
         let task = serde_json::from_str(text).map_err(|why| PyValueError::new_err(why.to_string()))?;
@@ -103,8 +103,8 @@ fn tasks(planned: Result<Vec<parts::Task>, BadArgument>) -> PyResult<Vec<Task>> 
     Ok(planned.into_iter().map(|task| Task { task }).collect())
 }
 
-/// Cuts a trace into `parts` for some analyses of every access, each by its name and arguments as in
-/// `memlode replay --analyse`. What cannot be cut is one task.
+/// Cuts a trace into `parts` for some analyses of every access, each by its name and arguments as
+/// in `memlode replay --analyse`. Analyses that cannot be cut are one task.
 #[pyfunction]
 #[pyo3(signature = (path, analyses, parts, machine = "host"))]
 pub fn plan(
@@ -138,7 +138,8 @@ pub fn plan_rows(py: Python<'_>, path: PathBuf, cut: &str, parts: u32, machine: 
     })
 }
 
-/// Puts together what all tasks of a plan found; as JSON, that of `memlode replay --analyse --json`.
+/// Puts together the results of all tasks of a plan; as JSON, that of
+/// `memlode replay --analyse --json`.
 #[pyfunction]
 #[pyo3(signature = (results, path = None))]
 pub fn _finish(py: Python<'_>, results: Vec<Vec<u8>>, path: Option<PathBuf>) -> PyResult<String> {

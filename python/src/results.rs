@@ -55,14 +55,14 @@ impl From<String> for NoTable {
     }
 }
 
-/// Things to say besides: a file that was kept and is of no use.
+/// Warnings: a kept file that is unusable.
 pub type Asides = Vec<String>;
 
 impl Results {
     /// Returns a table by its name.
     ///
     /// # Errors
-    /// It says why there is none.
+    /// The reason why there is none.
     pub fn table(
         &self,
         trace: &Arc<Trace>,
@@ -142,7 +142,7 @@ fn kept(trace: &Trace, machine: &MachineIdentity, asides: &mut Asides) -> Option
 }
 
 impl Reported {
-    /// Makes a table; `None` of what only counts tell, if there are none.
+    /// Makes a table; `None` for tables that need the counts, if there are none.
     fn table(&self, trace: &Trace, table: ReportTable) -> Option<ExportedTable> {
         let Reported { machine, report, counted } = self;
         match counted {

@@ -32,7 +32,7 @@ uint64_t *__memlode_refill(uint64_t *cursor);
  * may be derived from them. */
 uint64_t *__memlode_more(uint64_t *cursor);
 
-/* As __memlode_refill, for functions that have a dormant side beside the recording one. While recording is
+/* Like __memlode_refill, for functions that have a dormant side beside the recording one. While recording is
  * off it returns a cursor without room: for what is stored on the way to the next point where control can
  * change sides. */
 uint64_t *__memlode_switch(uint64_t *cursor);

@@ -63,7 +63,7 @@ static bool asks_to_discard(void) {
   return i == sizeof word;
 }
 
-/* Nobody is waited for longer than for room in a ring. */
+/* No wait is longer than that for room in a ring. */
 static void limit_waits(long fd) {
   uint32_t connected = atomic_load_explicit(&memlode_process.mode, memory_order_relaxed) == MEMLODE_CONNECTED;
   uint32_t patience_ms = connected ? memlode_process.shared->patience_ms : MEMLODE_RING_PATIENCE_MS;
@@ -99,7 +99,7 @@ static long open_socket(int flags) {
   return fd;
 }
 
-/* Nobody will ever answer, as opposed to: not now, or not from here. */
+/* No collector will ever answer; the alternative is: not now, or not from here. */
 static bool is_final(long error) { return error == -ENOENT || error == -ECONNREFUSED; }
 
 /* One question, no wait: a collector that is stopped or busy still holds its socket. */
@@ -335,7 +335,7 @@ MEMLODE_HIDDEN void memlode_tell_task(void) {
                               memory_order_relaxed);
 }
 
-/* Says hello if this process has not yet. Stays unconnected when trying again later may help. */
+/* Registers if this process has not yet. Stays unconnected when trying again later may help. */
 MEMLODE_HIDDEN enum memlode_mode memlode_connect_locked(void) {
   enum memlode_mode mode =
       (enum memlode_mode)atomic_load_explicit(&memlode_process.mode, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* As many words as it can write. Usage: flood THREADS MILLIONS PATTERN; PATTERN is "block" (64 words
+/* Writes as many words as it can. Usage: flood THREADS MILLIONS PATTERN; PATTERN is "block" (64 words
  * and a header, affine addresses), "load" (a word and a header) or "scatter" (a word that is hard to
  * predict). */
 #include <pthread.h>

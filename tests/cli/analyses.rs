@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use crate::{assert_one_sentence, evidence, installation, memlode, stderr, stdout};
 
-/// Two threads share one counter, one line of cache without sharing a word of it, and a table that they only read. What one
-/// thread alone uses is nobody's problem, nor is what it hands over once.
+/// Two threads share one counter, one line of cache without a common word, and a table that they
+/// only read. Data of one thread are not reported, nor data that it hands over once.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -333,8 +333,8 @@ fn a_time_line_adds_up() {
     }
 }
 
-/// One function copies what it is given each time, another has a buffer of its own; a list lives as long as it is used, and
-/// grows by blocks that take each other's place.
+/// One function copies its argument each time, another has a buffer of its own; a list lives as
+/// long as it is used, and grows by blocks that take each other's place.
 const CALLERS: &str = r#"
 #include <stdlib.h>
 enum { NUMBERS = 1 << 16, ROUNDS = 4000 };

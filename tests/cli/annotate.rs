@@ -161,8 +161,8 @@ fn hot_functions_come_without_a_question_and_what_is_not_there_is_told() {
     }
 }
 
-/// The instructions are those that LLVM's disassembler prints at these addresses, and what one is said to have done is what was
-/// counted by hand. The recording side has the same accesses, and none of it is shown.
+/// The instructions are those that LLVM's disassembler prints at these addresses, and their counts
+/// are those worked out by hand. The recording side has the same accesses, and none of it is shown.
 #[test]
 fn instructions_stand_beneath_their_lines() {
     let path = program().path();

@@ -228,7 +228,7 @@ int main(void) {
     );
 }
 
-/// Two pointers that come towards each other, each in steps, though the turns hang on what was read.
+/// Two pointers that approach each other in steps, although the iterations depend on loaded values.
 #[test]
 fn steps_from_both_ends_are_streams() {
     leads(
@@ -378,7 +378,8 @@ int main(void) {{
     assert!(time("fill_past") > 0.0, "{timed}");
 }
 
-/// Two tables of objects in an order that nothing foretells: what one walk waits for, the other has asked for.
+/// Two tables of objects in an unpredictable order: one walk waits for the lines that the other has
+/// requested.
 #[test]
 fn what_was_prefetched_is_not_waited_for() {
     let recorded = Recorded::new(

@@ -84,7 +84,7 @@ fn what_is_no_trace() {
     }
 }
 
-/// Whatever other tools make, and what of memlode's is not a trace.
+/// Files of other tools, and files of memlode that are no traces.
 #[test]
 fn what_is_known_but_no_trace_is_called_by_its_name() {
     let folder = TempDir::new().expect("a temporary folder");

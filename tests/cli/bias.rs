@@ -423,7 +423,7 @@ fn large_blocks_are_listed_and_moved() {
     assert!(found["sentence"].as_str().expect("text").ends_with('.'), "{}", found["sentence"]);
 }
 
-/// Whatever was started goes away with memlode, and what was measured is not claimed.
+/// All processes end with memlode, and an unfinished measurement claims nothing.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn an_interrupted_sweep_leaves_nothing_behind() {
@@ -446,7 +446,8 @@ fn an_interrupted_sweep_leaves_nothing_behind() {
     }
 }
 
-/// A program that forks is measured with its children, and what they leave behind does not hold anybody up.
+/// A program that forks is measured with its children, and children that it leaves behind delay
+/// nothing.
 #[test]
 fn programs_that_fork_are_measured() {
     let found =

@@ -32,8 +32,8 @@ fn one_core_is_enough() {
     assert_eq!(found["pages"]["pairs"], 780);
 }
 
-/// Without the right to read it the kernel's account of physical pages is all zeros: it is not used, and the probe needs
-/// none.
+/// Without the right to read them, the kernel's numbers of physical pages are all zeros: they are
+/// not used, and the probe needs none.
 #[test]
 fn pages_are_probed_without_rights() {
     let without = ["setpriv", "--bounding-set", "-sys_admin"];
@@ -65,7 +65,8 @@ impl Drop for Busy {
     }
 }
 
-/// Programs that wait for a processor most of the time: that is a note, and it says whether it is in the figures.
+/// Programs that wait for a processor most of the time: a note says so, and whether the figures
+/// include it.
 #[test]
 fn a_busy_machine_is_told() {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -211,7 +211,7 @@ fn ccache_behind_us_misses_whatever_is_new() {
     assert_eq!(build(&[], ""), (hit, object));
 }
 
-/// sccache hashes none of what ccache is told.
+/// sccache does not hash the additional files of ccache.
 #[test]
 fn other_caches_behind_us_are_refused() {
     let workshop = Workshop::new(&[("items.c", ITEMS)]);

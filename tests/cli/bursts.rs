@@ -9,9 +9,10 @@ use tempfile::TempDir;
 
 use crate::{installation, memlode, shared_folder, stderr, stdout};
 
-/// Every second access is to a random line of 4 MiB: as long as it runs, about half of the accesses miss the first level.
-/// The lines are touched by a loop without calls inside another one where the first argument is `nested`.
-/// Runs for so many rounds, or if there are none, for so many milliseconds.
+/// Every second access is to a random line of 4 MiB: as long as it runs, about half of the accesses
+/// miss the first level. The lines are touched by a loop without calls inside another one where the
+/// first argument is `nested`. Runs for a number of rounds, or if it is 0, for a number of
+/// milliseconds.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

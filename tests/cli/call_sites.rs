@@ -28,8 +28,8 @@ impl Numbers {
     }
 }
 
-/// Functions that call later ones, directly or through a table, one behind the other and under conditions, and allocate
-/// in between. A call hands on what path it is on; nothing is stored on the way.
+/// Functions that call later ones, directly or through a table, one after the other and under
+/// conditions, and allocate in between. A call passes its path on; nothing is stored on the way.
 fn program(seed: u64) -> String {
     const FUNCTIONS: u64 = 7;
     let mut numbers = Numbers(seed);

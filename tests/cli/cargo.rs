@@ -1,4 +1,4 @@
-//! `memlode cargo`: what cargo is told, and what comes of it.
+//! `memlode cargo`: cargo's arguments, and their effects.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
 
-/// A folder with an installation of empty files, and tools that only say what they were told.
+/// A folder with an installation of empty files, and tools that only print their arguments.
 struct Stage {
     folder: TempDir,
 }
@@ -284,7 +284,8 @@ fn every_read_is_counted_at_every_level_of_optimisation() {
     }
 }
 
-/// Cargo makes anew what is linked, and that alone, when what the plug-in is told changes; else it has nothing to do.
+/// Cargo rebuilds linked crates, and no others, when the plug-in's options change; else it has
+/// nothing to do.
 #[test]
 fn what_is_to_be_recorded_may_change_between_builds() {
     let (folder, command) = package();

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
 
-/// A folder with an installation of empty files and compilers that only say what they were told.
+/// A folder with an installation of empty files and compilers that only print their arguments.
 struct Stage {
     folder: TempDir,
 }

@@ -175,14 +175,14 @@ fn memory_is_given_back() {
     }
 }
 
-/// Returns whether nobody holds the lock of a directory that is there.
+/// Returns whether a directory exists, and no process holds its lock.
 fn is_left_over(directory: &Path) -> bool {
     use rustix::fs::{FlockOperation, flock};
     let lock = |file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     fs::File::open(directory).is_ok_and(lock) && directory.exists()
 }
 
-/// A directory for temporary files in which the program runs until it is told to end.
+/// A directory for temporary files in which the program runs until it is ended.
 fn kill_in(folder: &Path, options: &[&str]) {
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("memlode"))
         .current_dir(folder)

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{assert_one_sentence, installation, memlode, shared_folder, stderr, stdout};
 
-/// Makes blocks in every way outside of its region, and touches each in it: a member of its own says which.
+/// Makes blocks in every way outside of its region, and touches each in it by a different member.
 const PROGRAM: &str = r#"
 #include <memlode.h>
 #include <pthread.h>
@@ -176,7 +176,7 @@ fn blocks_that_were_made_while_recording_was_off_have_names() {
     assert!(!objects.contains_key(&(0, "gone_word".to_owned())));
 }
 
-/// A trace does not grow with what nobody can meet.
+/// A trace does not grow with objects that no recorded access can meet.
 #[test]
 fn what_came_and_went_while_recording_was_off_is_left_out() {
     let folder = TempDir::new().expect("a temporary folder");
@@ -189,7 +189,7 @@ fn what_came_and_went_while_recording_was_off_is_left_out() {
     assert!((6..20_000).contains(&kinds("alloc")), "{} allocations", kinds("alloc"));
 }
 
-/// Behind the stretch that was asked for nothing is said any more, and in front of it everything.
+/// Allocations are recorded in front of the requested stretch, and not behind it.
 #[test]
 fn a_delay_is_no_loss() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -58,7 +58,7 @@ fn nothing_but_allocations() {
     assert!(!folder.path().join("t").exists());
 }
 
-/// Traces of before, and of others, are told the same way.
+/// Older traces, and traces of others, get the same message.
 #[test]
 fn a_stored_trace_without_accesses() {
     use memlode_trace::log::Event;

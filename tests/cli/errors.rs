@@ -1,4 +1,4 @@
-//! Reports of samples: each share tells its error, and the truth is near enough to it.
+//! Reports of samples: each share has its standard error, and the true value is near enough.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,10 @@ use tempfile::TempDir;
 
 use crate::{installation, memlode, stderr, stdout};
 
-/// Reads random lines of three tables, one at a time for a while: `often` for four of seven whiles, `seldom` for two, `hardly` for one.
-/// Runs for so many whiles, or if there are none, for so many milliseconds of its own: on a busy machine, in which it is
-/// often not its turn, as much of it lies in bursts.
+/// Reads random lines of three tables, one at a time for a while: `often` for four of seven whiles,
+/// `seldom` for two, `hardly` for one. Runs for a number of whiles, or if it is 0, for a number of
+/// milliseconds of its own processor time: on a busy machine, where it often waits, as much of it
+/// lies in bursts.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{installation, memlode, stderr};
 
-/// Command lines that write what they are asked for, in many ways and places.
+/// Command lines that write files, in many ways and places.
 const LINES: &[&str] = &[
     // Programs by other names than behind -o.
     "a.c b.c --output prog",
@@ -77,7 +77,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// Whatever changes when a file is written: inode, times and bytes, by path.
+/// Everything that changes when a file is written: inode, times and bytes, by path.
 type Listing = BTreeMap<String, (u64, i64, i64, Vec<u8>)>;
 
 fn listing(folder: &Path) -> Listing {

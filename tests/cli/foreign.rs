@@ -43,7 +43,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Runs memlode; what it says, on standard output and standard error.
+    /// Runs memlode; returns its standard output and standard error.
     fn memlode(&self, words: &[&str]) -> (String, String) {
         let mut command = memlode();
         command.env("MEMLODE_HOME", installation()).env("COLUMNS", "200").current_dir(self.0.path());
@@ -148,7 +148,8 @@ fn a_library_is_told_by_its_own_name() {
     assert!(notes[0]["file"].as_str().expect("a file").ends_with("/libown.so"), "{notes:?}");
 }
 
-/// All that memlode compiled itself, in every way, is nobody else's; nor is what every program has.
+/// Code that memlode compiled, in every way, is not reported as foreign; nor is code that every
+/// program has.
 #[test]
 fn nothing_is_said_of_ones_own_code() {
     const PROGRAM: &str = r#"
@@ -193,7 +194,8 @@ int main() {
     assert_eq!(folder.notes("./program"), [] as [Value; 0]);
 }
 
-/// Libraries of the system cannot be told from others in a program that is linked statically: that is said.
+/// Libraries of the system cannot be distinguished from others in a statically linked program; a
+/// note says so.
 #[test]
 fn a_static_program_says_that_the_library_is_among_them() {
     let folder = Folder::with(&[

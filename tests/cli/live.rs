@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
 
-/// Threads that meet at a lock, one that waits for all of them, and a child that goes on by itself. With an argument it reads its
-/// list for so many ms of processor time, long enough for bursts to be there whatever else the machine does. With another one
-/// there is one thread, which has another list.
+/// Threads that meet at a lock, one that waits for all of them, and a child that goes on by itself.
+/// With an argument it reads its list for that many ms of processor time, long enough for bursts
+/// even on a busy machine. With another one there is one thread, which has another list.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

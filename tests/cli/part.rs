@@ -145,7 +145,7 @@ fn sum(parts: impl IntoIterator<Item = Counted>) -> Counted {
     all
 }
 
-/// Every access, as `replay` tells it.
+/// Every access, as `replay` prints it.
 fn rows() -> &'static [Value] {
     static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -225,7 +225,7 @@ fn functions_files_and_threads_are_parts_of_the_whole_and_of_windows() {
     assert_eq!(reported(&both), naive(wanted));
 }
 
-/// One thread simulates a window, whoever decodes.
+/// One thread simulates a window, for any number of decoding threads.
 #[test]
 fn the_number_of_processors_changes_nothing() {
     for part in [&["--between", "9001..40003"][..], &["--function", "work"]] {

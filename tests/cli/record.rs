@@ -1,4 +1,5 @@
-//! `memlode run` and `memlode record`: the program is itself, and the trace says what it did.
+//! `memlode run` and `memlode record`: the program behaves as usual, and the trace has its
+//! accesses.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -42,7 +42,7 @@ int main(void) {
 }
 "#;
 
-/// The sentence that tells a kept answer from one that was computed.
+/// The sentence by which a kept answer is distinguished from a computed one.
 const KEPT: &str = "--again computes it anew";
 
 /// Each command that keeps its answer, with options of its own. `@` is a trace, `%` another one.
@@ -304,7 +304,7 @@ fn whatever_changes_an_answer_is_part_of_the_question() {
     assert!(!is_kept(&off.output().expect("memlode runs")), "nothing is looked up");
 }
 
-/// Commands at once write one file, or several; each is whole whenever somebody reads it.
+/// Commands at once write one file, or several; each reader finds whole ones.
 #[test]
 fn commands_at_once_never_mix() {
     let (folder, trace) = copy("one");

@@ -1,4 +1,4 @@
-//! `memlode sample`: programs that nobody rebuilt. What is tested are names and errors, never times.
+//! `memlode sample`: programs that were not rebuilt. Names and errors are tested, never times.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Output};

@@ -1,4 +1,4 @@
-//! `memlode sim` with the rules of a machine: what threads take from each other, told by name.
+//! `memlode sim` with the rules of a machine: lines that threads take from each other, by name.
 
 use std::fs;
 
@@ -69,8 +69,8 @@ shared_by = 2
 latency_cycles = 12
 "#;
 
-/// Whatever the schedule, turns are turns: a slot's first reads are cold, and every later one finds that the other
-/// thread has written its own slot.
+/// For any schedule, turns are turns: a slot's first reads are cold, and every later one finds that
+/// the other thread has written its own slot.
 #[test]
 fn false_and_true_sharing_have_names() {
     let recorded = Recorded::new(PROGRAM, MACHINE);

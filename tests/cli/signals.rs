@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use crate::{installation, memlode, shared_folder, stderr, stdout};
 
-/// Says its number. `catch`: counts interrupts until half a second after the first. `leave`: a child lives on. Then it makes
-/// so many accesses that simulating them takes seconds.
+/// Prints its number. `catch`: counts interrupts until half a second after the first. `leave`: a
+/// child lives on. Then it makes enough accesses for seconds of simulation.
 const PROGRAM: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -64,15 +64,16 @@ fn program() -> &'static Path {
     BUILT.get_or_init(build)
 }
 
-/// Within this time everything has ended, however busy the machine: what takes longer hangs. That memlode ended since it was told
-/// to, and not since it was done, its status says.
+/// The time within which everything ends, even on a busy machine: a test that takes longer hangs.
+/// Memlode's status shows whether it ended because of the signal or because it was done.
 const LONG: Duration = Duration::from_secs(600);
 
 /// Pauses between the end of the program and a signal. What is sent before memlode knows of the end is the program's, and memlode
 /// goes on to its own end: then the next pause is tried.
 const PAUSES: [u64; 5] = [50, 100, 200, 400, 800];
 
-/// Whoever runs the tests may ignore some signals, and every program that we start.
+/// Restores default signals: the runner of the tests may ignore some, which every program would
+/// inherit.
 fn with_usual_signals(binary: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal=INT,TERM,HUP").arg(binary);
@@ -96,7 +97,8 @@ fn wait_for_end(pid: &str, pause: u64) {
     std::thread::sleep(Duration::from_millis(pause));
 }
 
-/// Runs it, sends memlode a signal when the program has ended, and says how memlode ended, what it said, and its number.
+/// Runs it, sends memlode a signal when the program has ended, and returns memlode's status, its
+/// output, and its number.
 fn interrupted(folder: &Path, words: &[&str], argument: &str, signal: &str) -> (Option<i32>, String, u32) {
     let (last, sooner) = PAUSES.split_last().expect("pauses");
     for pause in sooner {

@@ -5,9 +5,10 @@ use serde_json::Value;
 use crate::sim::Recorded;
 use crate::stderr;
 
-/// Nodes in an order that nothing foretells, read one after the other; an array read from front to back; words that
-/// are written by halves and read whole; words that lie in two lines; two arrays, of which each turn reads one place of
-/// each, which both told it the turn before.
+/// Nodes in an order that nothing foretells, read one after the other; an array read from front to
+/// back; words that are written by halves and read whole; words that lie in two lines; two arrays,
+/// of which each iteration reads one place of each, both of which were loaded in the iteration
+/// before.
 const PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdlib.h>

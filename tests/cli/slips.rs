@@ -1,4 +1,4 @@
-//! Slips of the hand: each is told at once, once, with what would be right.
+//! Slips of the hand: each is reported at once, once, with the right form.
 
 use std::fs;
 use std::process::Output;

@@ -44,7 +44,7 @@ fn page_faults_are_counted_to_the_page() {
     assert!((790.0..=810.0).contains(&more), "{more} faults more");
 }
 
-/// Whatever this machine has, every ratio is measured, or says why it is not.
+/// On any machine, every ratio is measured, or has a reason why not.
 #[test]
 fn no_ratio_is_a_silent_zero() {
     let found = json(&["--", "true"]);

@@ -222,7 +222,8 @@ fn elements_lie_apart_as_those_of_the_edited_program_do() {
     assert!(first.contains("of=element") || first.starts_with("deal "), "{first}");
 }
 
-/// The order in which threads got a lock is the schedule's doing: what it costs has a range, and no layout is said to gain little.
+/// The schedule decides the order in which threads get a lock: its cost has a range, and no layout
+/// is rejected for a small gain.
 #[test]
 fn a_lock_that_several_threads_take_is_told_with_a_range() {
     let folder = Folder::new();

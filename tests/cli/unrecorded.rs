@@ -76,7 +76,7 @@ fn calls_are_told_as_the_program_counts_them() {
     }
 }
 
-/// A program that calls nobody else's code has no note.
+/// A program that calls no foreign code has no note.
 #[test]
 fn a_trace_without_a_note_is_complete() {
     let program = crate::reported::Reported::new(

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::{assert_one_sentence, installation, memlode, shared_folder, stderr, stdout};
 
-/// Members and arrays of all sorts; stores of parts of words, copies whose values nobody knows, blocks that come back.
+/// Members and arrays of all sorts; stores of parts of words, copies with unknown values, blocks
+/// that come back.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

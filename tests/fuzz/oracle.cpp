@@ -14,7 +14,7 @@
 
 namespace {
 
-/// As many as fit are kept; the count goes on.
+/// The most entries that are kept; the count goes on.
 constexpr size_t MostEntries = 1 << 22;
 
 struct Entry {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// Keeps what it is given.
+/// Keeps its argument.
 static void *kept;
 __attribute__((noinline)) static void keep(void *what) { kept = what; }
 

@@ -1,4 +1,4 @@
-/* Whoever walks the stack comes through a handler: crash reporters, profilers, exceptions, the end of a
+/* Stack walkers come through a handler: crash reporters, profilers, exceptions, the end of a
  * thread. Prints how many frames each sees, and which of them are this program's. */
 #include <csignal>
 #include <cstdint>

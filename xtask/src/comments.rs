@@ -1,5 +1,5 @@
-//! Comments that say what something is, of Rust, C and C++: each begins with a sentence, or a noun phrase, and not with
-//! a fragment of one.
+//! Doc comments of Rust, C and C++: each begins with a sentence, or a noun phrase, and not with a fragment of one; and
+//! they use the words of the field.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,31 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::law::sources;
+use crate::prose::has_words;
 
-/// Words that begin fragments.
-const FRAGMENTS: [&str; 8] = ["What", "Who", "Whose", "Whether", "Where", "How", "Of", "By"];
+/// Words that begin fragments, or refer to something that a reader has not met yet.
+const FRAGMENTS: [&str; 21] = [
+    "What", "Who", "Whose", "Whoever", "Whether", "Where", "How", "Of", "By", "As", "And", "Has", "Nobody",
+    "None", "Said", "Says", "So", "Tells", "That", "Those", "Told",
+];
+
+/// Words of ours in doc comments that make a stranger read twice, and the words to use.
+const UNUSUAL: [(&str, &str); 14] = [
+    ("answered", "served"),
+    ("at hand", "current"),
+    ("by turns", "alternately, or one of each in every iteration"),
+    ("foretold", "predicted"),
+    ("hang on", "depend on"),
+    ("hangs on", "depends on"),
+    ("outwards", "to the next level"),
+    ("so many", "a number of, or N"),
+    ("tell apart", "distinguish"),
+    ("tells apart", "distinguishes"),
+    ("told apart", "distinguished"),
+    ("whoever", "the actor's name"),
+    ("is told", "is reported, or receives"),
+    ("was told", "was reported, or received"),
+];
 
 /// Returns one sentence for each doc comment that begins with a fragment.
 pub fn fragments(root: &Path) -> Result<Vec<String>> {
@@ -19,6 +41,9 @@ pub fn fragments(root: &Path) -> Result<Vec<String>> {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         problems.extend(beginnings(&text).map(|(line, word)| {
             format!("{shown}:{line}: a doc comment begins with “{word}”; begin with a verb or a noun phrase")
+        }));
+        problems.extend(unusual(&text).map(|(line, word, instead)| {
+            format!("{shown}:{line}: a doc comment says “{word}”; say: {instead}")
         }));
     }
     Ok(problems)
@@ -40,6 +65,20 @@ fn beginnings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// Returns the number of each line of a doc comment that has unusual words, these words, and those to use. Code in
+/// backquotes does not count.
+fn unusual(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
+    let comments = text.lines().zip(1..).filter_map(|(line, number)| {
+        let line = line.trim_start();
+        let said = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+        Some((number, said.split('`').step_by(2).collect::<Vec<_>>().join("`").to_lowercase()))
+    });
+    comments.flat_map(|(number, said)| {
+        let found: Vec<_> = UNUSUAL.iter().filter(|(word, _)| has_words(&said, word)).collect();
+        found.into_iter().map(move |&(word, instead)| (number, word, instead))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +92,12 @@ mod tests {
             beginnings(text).collect::<Vec<_>>(),
             [(1, "What"), (6, "Whether"), (11, "By"), (12, "How")]
         );
+    }
+
+    #[test]
+    fn unusual_words_are_found_outside_code() {
+        let text = "/// So many lines.\n// So many.\nfn whoever();\n//! `whoever` and whomever\n    /// It hangs on a load.\n";
+        let found: Vec<_> = unusual(text).map(|(line, word, _)| (line, word)).collect();
+        assert_eq!(found, [(1, "so many"), (5, "hangs on")]);
     }
 }

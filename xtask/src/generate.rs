@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::schema::Schema;
 use crate::{analyses, emit_c, emit_python, emit_rust, figures, json, law, remedies};
 
-/// Said at the top of every generated file.
+/// The head of every generated file.
 pub const NOTICE: &str = "Generated from format/trace.toml by `cargo xtask gen`. Do not edit.";
 
 /// Writes the generated files that are missing or stale.
@@ -23,7 +23,7 @@ pub fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One sentence for each generated file that does not agree with what it is generated from.
+/// One sentence for each generated file that does not agree with its source.
 pub fn stale(root: &Path) -> Result<Vec<String>> {
     Ok(expand(root)?
         .into_iter()

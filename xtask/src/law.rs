@@ -334,8 +334,8 @@ fn includes(text: &str) -> Vec<(usize, String, bool)> {
     text.lines().enumerate().filter_map(one).collect()
 }
 
-/// Returns the files below a folder with one of these extensions, sorted; none if there is no such folder. What was built, and hidden
-/// folders, are left out.
+/// Returns the files below a folder with one of these extensions, sorted; empty if there is no such
+/// folder. Built files, and hidden folders, are left out.
 pub fn sources(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return Ok(found) };
@@ -363,7 +363,7 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Returns a path as it is told: from the root on.
+/// Returns a path relative to the root.
 pub fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

@@ -104,7 +104,7 @@ fn banned(vocabulary: &str) -> Vec<(String, String)> {
 }
 
 /// Returns whether these words stand in a line, not as parts of longer ones.
-fn has_words(line: &str, words: &str) -> bool {
+pub fn has_words(line: &str, words: &str) -> bool {
     line.match_indices(words).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + words.len()..]);
         !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)

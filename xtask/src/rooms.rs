@@ -11,7 +11,16 @@ use crate::law::{code_lines, shown, sources};
 const ROOMS: &[(&str, &[&str])] = &[(
     "attribute",
     &[
-        "counts", "values", "objects", "setup", "stays", "sampled", "profile", "count", "read", "drive",
+        "counts",
+        "values",
+        "objects",
+        "setup",
+        "residencies",
+        "sampled",
+        "profile",
+        "count",
+        "read",
+        "drive",
         "sharing",
     ],
 )];

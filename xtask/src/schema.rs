@@ -23,7 +23,7 @@ pub struct Group {
 pub struct Constant {
     pub name: String,
     pub value: Value,
-    /// As spelled in the file, so that masks stay hexadecimal.
+    /// The number as spelled in the file, so that masks stay hexadecimal.
     pub spelling: String,
     pub doc: String,
 }

@@ -16,10 +16,10 @@ use crate::{
 
 /// An analysis: one file in `analyses/`, whose doc comment is the user's page on it.
 ///
-/// Whoever runs it makes a state with [`Analysis::start`], shows it rows in replay order, and asks for what was
-/// found in the end. Several states may each see a part of the trace, as far as [`Meta::splits`] allows,
-/// and be merged: the result is that of one state that saw everything, to the digit. A state is used by
-/// one thread at a time.
+/// The caller makes a state with [`Analysis::start`], passes it rows in replay order, and takes the
+/// results at the end. Several states may each see a part of the trace, as far as [`Meta::splits`]
+/// allows, and be merged: the result is that of one state that saw everything, to the digit. A
+/// state is used by one thread at a time.
 pub trait Analysis: Send + Sync + Sized + 'static {
     /// Its own description.
     const META: Meta;
@@ -65,7 +65,7 @@ pub trait Analysis: Send + Sync + Sized + 'static {
     /// Reads what [`Analysis::save`] made. It comes from a stranger: each number is checked before it is used.
     fn load(&self, saved: Self::Saved, carried: &CellUnpacker<'_>) -> Result<Self::State, BadNumber>;
 
-    /// Returns what was found, after the last batch.
+    /// Returns the results, after the last batch.
     fn finish(&self, state: Self::State, view: &View<'_>) -> Findings;
 }
 
@@ -144,7 +144,7 @@ pub struct Findings {
     pub tables: Vec<Table>,
 }
 
-/// An analysis that can be asked for by name.
+/// An analysis that can be selected by name.
 #[derive(Clone, Copy)]
 pub struct Registered {
     /// Its own description.
@@ -154,7 +154,7 @@ pub struct Registered {
 
 /// An analysis with a state. It is made before the trace is there, which may still be written meanwhile.
 pub trait Running: Send {
-    /// Returns what it says of itself.
+    /// Returns its description.
     fn meta(&self) -> Meta;
 
     /// [`Analysis::splits`].

@@ -30,7 +30,7 @@ impl Arguments {
         Arguments(vec![(name.to_string(), value.to_string())])
     }
 
-    /// The value of an argument, if it is given. `expected` says what a value looks like.
+    /// The value of an argument, if it is given. `expected` describes valid values.
     pub fn get<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, BadArgument> {
         let Some((_, text)) = self.0.iter().rev().find(|(given, _)| given == name) else { return Ok(None) };
         let value = text.parse();

@@ -1,11 +1,11 @@
-//! Bytes of what a part of a trace showed: with a version and a checksum, so that what is truncated, damaged
-//! or something else is told, and allocates no more than it has bytes for.
+//! The results of a part of a trace as bytes, with a version and a checksum. So truncated, damaged
+//! and other data are refused, and reading allocates no more than the bytes justify.
 //!
 //! ```text
 //!   0   8      10     14
 //!   │magic│version│CRC-32│ postcard: what it is of, cells, objects and paths, the state
 //! ```
-//! <https://postcard.jamesmunns.com/wire-format> writes down what is behind the head.
+//! <https://postcard.jamesmunns.com/wire-format> describes the format behind the head.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

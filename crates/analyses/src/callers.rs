@@ -14,8 +14,8 @@ const ALL: f64 = 0.99;
 /// Calls with a smaller part are left out.
 const LEAST: f64 = 0.01;
 
-/// Follows a line outwards, from call to call, until the calls divide. `here` are the cells of the line. `None` if it was
-/// not inlined.
+/// Follows a line from call to call, to the outermost one, until the calls divide. `here` are the
+/// cells of the line. `None` if it was not inlined.
 pub(crate) fn callers(
     tables: &Tables<'_>,
     names: &SiteTable,

@@ -120,7 +120,8 @@ fn known_call(call: Option<u32>, names: &SiteTable) -> Result<Option<LocationId>
     Ok(call.map(LocationId))
 }
 
-/// Gives the cells, objects and paths that a state uses numbers of their own, in the order in which they are asked for.
+/// Gives the cells, objects and paths that a state uses numbers of their own, in the order in which
+/// they are looked up.
 pub struct CellPacker<'a> {
     cells: &'a Cells,
     cell_numbers: FxHashMap<u32, u32>,
@@ -259,7 +260,7 @@ impl Merged {
 pub struct CellUnpacker<'a> {
     cells: Vec<u32>,
     objects: Vec<u32>,
-    /// That of the root first.
+    /// Paths, the root's first.
     paths: Vec<u32>,
     view: &'a View<'a>,
 }

@@ -58,8 +58,9 @@ pub struct Cost {
 /// A fact that a finding rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
-    /// Other lines that touch the same type, the costliest first: of the same function, or of any if each has
-    /// too little. One change of layout serves them all. None of them is a finding of its own.
+    /// Other lines that touch the same type, the costliest first: of the same function, or of any
+    /// if each has too little. One change of layout serves them all. None of them is a separate
+    /// finding.
     Together(Vec<RankedLine>),
     /// The calls that the line was inlined at.
     Callers(Callers),
@@ -82,9 +83,9 @@ pub enum Evidence {
 /// The distance at which an access has to be prefetched for its line to be there in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrefetchDistance {
-    /// So many accesses of the line before.
+    /// The accesses of the line before.
     pub accesses: u32,
-    /// Cycles until a miss is answered, by the outermost level that answers a tenth of them.
+    /// Cycles until a miss is served, by the outermost level that serves a tenth of them.
     pub latency_cycles: u32,
     /// Cycles of instructions that the function executes for each access.
     pub access_cycles: f64,
@@ -124,10 +125,11 @@ pub struct Density {
     pub type_bytes: u64,
     /// Bytes of the members that are used, at most `type_bytes`.
     pub used_bytes: u64,
-    /// Those members, the most used first.
+    /// The members that are used, most used first.
     pub members: Vec<StringId>,
-    /// Those of them that are used in half of the stays or more in which the finding's own member is, itself among them. All of
-    /// them if counts alone tell, or the finding has no member.
+    /// The members that are used in at least half of the residencies in which the finding's own
+    /// member is used, including itself. All members if only counts are known, or the finding has
+    /// no member.
     pub used_with: Vec<StringId>,
     /// Bytes of these.
     pub used_with_bytes: u64,

@@ -1,18 +1,20 @@
 //! Which members of a type are touched while its lines are in the cache: one answer for each type.
 //!
-//! Some lines are followed from fetch to fetch ([`memlode_attribute::Stays`]): of each it is known what anybody touched meanwhile, and for
-//! which block it was fetched. Where objects of the type lie in a block is known by the accesses that name a member. So it is seen in
-//! which part of the stays of its lines each member was touched, and with which others.
+//! Some lines are followed from fetch to fetch ([`memlode_attribute::Residencies`]): of each it is
+//! known what anybody touched meanwhile, and for which block it was fetched. Where objects of the
+//! type lie in a block is known by the accesses that name a member. So it is seen in which part of
+//! the stays of its lines each member was touched, and with which others.
 //!
-//! Counts alone must do where too few lines of the type were followed. A line of the type is brought into the cache as often as its
-//! accesses miss there, whoever makes them. A member that is touched fewer times than that can be touched in so many of these stays at
-//! most. So counts carry the statement that a member is *not* used while its lines are in the cache; that it is used they cannot
-//! prove, and a member of which that is open counts as used.
+//! Counts alone must do where too few lines of the type were followed. A line of the type is
+//! brought into the cache as often as its accesses miss there, by any thread. A member that is
+//! touched fewer times than that can be touched in at most that many of these residencies. So
+//! counts can prove that a member is *not* used while its lines are in the cache. They cannot prove
+//! that it is used; in case of doubt it counts as used.
 //!
-//! Counts also bound what the mean stay uses: no more than all bytes that were touched, shared out among the stays, and of
-//! each member no more than a line has of it. So loops that use one member each, one loop after the other, are seen to
-//! use little of every line, although none of the members is left alone. That is told of arrays of the type: other lines
-//! have data of others.
+//! Counts also bound what the mean stay uses: no more than all bytes that were touched, shared out
+//! among the stays, and of each member no more than a line has of it. So loops that use one member
+//! each, one loop after the other, are seen to use little of every line, although none of the
+//! members is left alone. This figure is for arrays of the type: other lines also have other data.
 
 use std::cmp::Reverse;
 use std::ops::AddAssign;
@@ -30,12 +32,14 @@ use crate::Density;
 /// Stays of lines of a type from which on they say what is used of it: of a tenth, the standard error is 3% then.
 const ENOUGH: u64 = 100;
 
-/// A member that is touched in a smaller part of the stays of its lines than this one in so many is left alone.
+/// A member that is touched in a smaller part of its lines' residencies than one in this many is
+/// left alone.
 const ONE_OF: u64 = 10;
 
-/// Divides a type's members by all accesses to all its objects, and says which of them are used with this one. Nothing is said of
-/// types of libraries, which nobody can change, of one whose layout is not known, and of objects that are often touched
-/// without naming a member, such as when they are copied whole.
+/// Divides a type's members by all accesses to all its objects, and finds those that are used with
+/// this one. `None` for types of libraries, which the user cannot change, for types of unknown
+/// layout, and for objects that are often touched without naming a member, such as when they are
+/// copied whole.
 pub(crate) fn density(
     tables: &Tables<'_>,
     names: &SiteTable,
@@ -139,12 +143,12 @@ struct Uses {
     layout: Option<LayoutId>,
     /// Accesses to each member. Prefetches are left out: they bring a line, whatever of it is needed.
     members: FxHashMap<StringId, Touched>,
-    /// Those that name no member.
+    /// Accesses without a member's name.
     nameless: Touched,
     all: Counts,
     /// The level whose misses of them cost most.
     level: Option<usize>,
-    /// Those that are not to an array of the type.
+    /// Accesses that are not to an array of the type.
     elsewhere: Counts,
 }
 
@@ -187,7 +191,7 @@ impl Uses {
     }
 }
 
-/// The members of a type that an access may mean, if it is not told apart which (`dx|dy`).
+/// The members of a type that an access may mean, if several are possible (`dx|dy`).
 fn candidates(names: &SiteTable, layout: LayoutId, path: StringId) -> Option<Vec<StringId>> {
     let path = names.string(path);
     let members = names.layouts().layout(layout).members();
@@ -225,13 +229,13 @@ impl Followed {
     /// Follows the lines of a type, in the level whose misses of its accesses cost most. `None` if there are too few, or if it is not
     /// known where objects lie in their blocks.
     fn of(tables: &Tables<'_>, names: &SiteTable, ty: StringId, uses: &Uses) -> Option<Followed> {
-        let stays = tables.stays().at(uses.level?);
-        let (unit, line_bytes) = (tables.stays().bytes_of_bit(), tables.costs()?.line_bytes());
+        let residencies = tables.residencies().at(uses.level?);
+        let (unit, line_bytes) = (tables.residencies().bytes_of_bit(), tables.costs()?.line_bytes());
         let type_bytes = uses.type_bytes;
         let layout = uses.layout?;
         let member_at = |path: StringId| bits(names, layout, names.string(path));
         let mut places = Places::default();
-        for fetch in stays.iter().filter_map(|stay| stay.fetch) {
+        for fetch in residencies.iter().filter_map(|residency| residency.fetch) {
             places.see(&fetch, names, ty, type_bytes, member_at);
         }
         let ends = |(first, bits): (u64, u64)| (first / 8, (first + bits).div_ceil(8));
@@ -245,13 +249,13 @@ impl Followed {
             bits: numbered.map(|(number, &(member, _))| (member, 1 << number)).collect(),
             together: Vec::new(),
         };
-        for stay in &stays {
-            let Some(fetch) = stay.fetch else { continue };
+        for residency in &residencies {
+            let Some(fetch) = residency.fetch else { continue };
             let Some(first) = places.first(fetch.class).map(|first| fetch.base.saturating_add(first)) else {
                 continue;
             };
             // Objects that end in the line or behind it, and begin in front of its end.
-            let (line, line_end) = (stay.line, stay.line.saturating_add(line_bytes.into()));
+            let (line, line_end) = (residency.line, residency.line.saturating_add(line_bytes.into()));
             let objects = fetch.base.saturating_add(fetch.bytes).saturating_sub(first) / type_bytes;
             let from = line.saturating_sub(first) / type_bytes;
             let to = line_end.saturating_sub(first).div_ceil(type_bytes).min(objects);
@@ -260,7 +264,7 @@ impl Followed {
             }
             followed.stays += 1;
             if objects > 1 {
-                followed.of_arrays.0 += u64::from(stay.touched.count_ones()) * unit;
+                followed.of_arrays.0 += u64::from(residency.touched.count_ones()) * unit;
                 followed.of_arrays.1 += 1;
             }
             let (mut touched, mut there) = (0, 0);
@@ -268,7 +272,7 @@ impl Followed {
                 for &(member, (begin, end)) in &members {
                     let bits = touched_bits(line, line_bytes, object + begin, end - begin);
                     let seen = followed.members.entry(member).or_default();
-                    let (is_touched, is_there) = (stay.touched & bits != 0, bits != 0);
+                    let (is_touched, is_there) = (residency.touched & bits != 0, bits != 0);
                     seen.0 += u64::from(is_touched);
                     seen.1 += u64::from(is_there);
                     let bit = followed.bits.get(&member).copied().unwrap_or(0);
@@ -310,7 +314,8 @@ impl Followed {
     }
 }
 
-/// The places of objects of a type in blocks, by class: so many bytes from the first one on, and one behind the other.
+/// The places of objects of a type in blocks, by class: the offset of the first one; the others
+/// follow it.
 #[derive(Default)]
 struct Places(FxHashMap<ClassId, Option<u64>>);
 

@@ -6,7 +6,7 @@ use crate::{
     Arguments, BadArgument, BadPart, Blocks, Findings, Merged, Registered, Running, Splits, View, all,
 };
 
-/// Analyses that were asked for, and those that they go on from, each once and in an order in which each
+/// The requested analyses, and those that they go on from, each once and in an order in which each
 /// comes after those.
 #[derive(Default)]
 pub struct Run {
@@ -104,7 +104,7 @@ impl Run {
         }
     }
 
-    /// Returns what those found that were asked for, in the order in which they were.
+    /// Returns the results of the requested analyses, in the order of the request.
     pub fn finish(self, view: &View<'_>) -> Vec<Findings> {
         let mut found: Vec<(&str, bool, Findings)> = Vec::new();
         for Step { running, is_wanted } in self.running {
@@ -135,7 +135,7 @@ mod tests {
         columns: &[Column { id: "rows", holds: Holds::Count }],
     };
 
-    /// Counts rows; or, where it goes on from that, doubles what was counted.
+    /// Counts rows; or, if it goes on from another analysis, doubles its count.
     struct Count<const AFTER: bool>;
 
     impl<const AFTER: bool> Analysis for Count<AFTER> {

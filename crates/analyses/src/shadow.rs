@@ -37,8 +37,8 @@ impl WordPart {
     }
 }
 
-/// Some bytes of memory. Of a byte a value is known; or it is lost, because something else has been written that nobody knows; or
-/// nothing was seen of it.
+/// Some bytes of memory. The value of a byte is known; or lost, because an unknown value was
+/// written; or the byte was not accessed.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Shadow {
     /// Keyed by the address divided by the size of a page.
@@ -101,7 +101,7 @@ impl Shadow {
         self.lose_words(last * PAGE, end);
     }
 
-    /// Adds what was seen later.
+    /// Adds the accesses of a later stretch.
     pub fn overlay(&mut self, later: Shadow) {
         later.lost.into_iter().for_each(|(from, to)| self.lose_pages(from, to));
         for (place, words) in later.pages {

@@ -84,7 +84,7 @@ pub(crate) struct Counted {
 }
 
 impl Variables {
-    /// None yet.
+    /// An empty set.
     pub fn new() -> Variables {
         Variables {
             lines: FxHashMap::default(),
@@ -273,7 +273,7 @@ impl Variables {
         self.shared.push(by);
     }
 
-    /// A block begins there: what was there ends.
+    /// A block begins there: variables in its bytes end.
     fn end(&mut self, base: u64, bytes: u64, line_bytes: u64) {
         let Some(last) = bytes.checked_sub(1).map(|more| base.saturating_add(more)) else { return };
         let (first_line, last_line) = (base / line_bytes, last / line_bytes);
@@ -357,7 +357,8 @@ impl Variables {
     }
 }
 
-/// Tells the pieces that an access is counted in: first byte and bytes. Larger ones than a word are several variables, and none crosses a line.
+/// Divides an access into the pieces that are counted: first byte and bytes. Pieces larger than a
+/// word are several variables, and none crosses a line.
 pub(crate) fn pieces(address: u64, bytes: u32, line_bytes: u64, mut tell: impl FnMut(u64, u16)) {
     let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
     let step = if u64::from(bytes) <= WORD { line_bytes } else { WORD };

@@ -491,7 +491,7 @@ fn truncated_and_damaged_states_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whoever wrote them, with a sum that agrees: an error, or numbers that the trace has.
+    /// States from strangers, with a valid checksum, give an error, or numbers that the trace has.
     #[test]
     fn hostile_states_are_refused_or_finished(
         which in 0..ARGUMENTS.len(), at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 1..12),

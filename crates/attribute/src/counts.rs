@@ -4,18 +4,19 @@ use std::ops::AddAssign;
 
 use memlode_simulate::MAX_LEVELS;
 
-/// Accesses that each level answered, reads and writes apart.
+/// Reads and writes by the level that served them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// `reads[d]`: reads that missed `d` levels, so that level `d` (0 is the first) answered; the one behind
-    /// the last level is memory.
+    /// `reads[d]`: reads that missed `d` levels, so that level `d` (0 is the first) served them;
+    /// the last one is memory.
     pub reads: [u64; MAX_LEVELS + 1],
     /// The same for writes; an atomic update counts as a write.
     pub writes: [u64; MAX_LEVELS + 1],
-    /// Cycles of waiting besides, as far as they are simulated: for translations that the first-level TLB lacks, and for
-    /// memory of another node beyond what the own one takes.
+    /// Further cycles of waiting, if they are simulated: for translations that the first-level TLB
+    /// lacks, and for memory of other nodes.
     pub other_cycles: u64,
-    /// First touches of lines in the trace, of the accesses that memory answered; 0 where nobody looked.
+    /// First touches of lines in the trace, among the accesses that memory served; 0 if they are
+    /// not counted.
     pub first_touches: u64,
 }
 
@@ -26,7 +27,7 @@ impl Counts {
         side[usize::from(depth)] += accesses;
     }
 
-    /// Returns what came after `before`, which is a part of it.
+    /// Returns the counts since `before`, which is a part of these.
     pub(crate) fn since(&self, before: &Counts) -> Counts {
         Counts {
             reads: std::array::from_fn(|depth| self.reads[depth] - before.reads[depth]),
@@ -46,13 +47,13 @@ impl Counts {
         self.misses_from(level + 1)
     }
 
-    /// Cycles spent beyond the first level: each access pays the latency of the level that answered, less the first
-    /// level's, and what it waits besides. `latencies` holds one value a level, in cycles, and memory's last. An upper
-    /// bound, since misses overlap on real machines.
+    /// Cycles spent beyond the first level. Each access costs the latency of the level that served
+    /// it, less the first level's, and its further waiting. `latencies` holds one value a level, in
+    /// cycles, and memory's last. An upper bound, since misses overlap on real machines.
     pub fn stall_cycles(&self, latencies: &[u32]) -> u64 {
         let first = latencies.first().copied().unwrap_or(0);
-        let answered = self.reads.iter().zip(&self.writes).map(|(r, w)| r + w);
-        let caches = answered.zip(latencies).map(|(n, &cycles)| n * u64::from(cycles.saturating_sub(first)));
+        let served = self.reads.iter().zip(&self.writes).map(|(r, w)| r + w);
+        let caches = served.zip(latencies).map(|(n, &cycles)| n * u64::from(cycles.saturating_sub(first)));
         caches.sum::<u64>() + self.other_cycles
     }
 

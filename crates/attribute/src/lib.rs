@@ -6,9 +6,9 @@
 //!   trace on a machine        │ caches: simulate           × object class             objects, functions, threads;
 //!                             │ address → object: objects/ → level that served it     costs, standard errors
 //! ```
-//! A [`Profile`] is plain numbers keyed by ids of the trace's site table; it merges by addition. Of a trace with gaps it has
-//! them run by run besides ([`CellRuns`]), and the rows of tables tell how far they may be off ([`StandardErrors`]). Nothing here
-//! prints, and nothing here knows what a finding is.
+//! A [`Profile`] is plain numbers keyed by ids of the trace's site table; it merges by addition.
+//! For a trace with gaps it also has the counts of each run ([`CellRuns`]), and the rows of tables
+//! have standard errors ([`StandardErrors`]). This crate does not print, and knows no findings.
 
 mod count;
 pub mod counts;
@@ -16,10 +16,10 @@ mod drive;
 pub mod objects;
 pub mod profile;
 mod read;
+mod residencies;
 mod sampled;
 pub mod setup;
 pub mod sharing;
-mod stays;
 pub mod values;
 
 pub use count::engine::Engine;
@@ -41,7 +41,7 @@ pub use read::detail::AliasRow;
 pub use read::standard_errors::{Shares, StandardErrors};
 pub use read::touched::FirstTouches;
 pub use read::{cost, coverage, detail, libraries, place, stack, tables, timed};
+pub use residencies::{LineFetch, LineResidency, Residencies};
 pub use sampled::cell_runs::{CellRuns, Entry};
 pub use sampled::sample;
 pub use sampled::sample::{Covered, Estimate, Gaps, covered};
-pub use stays::{LineFetch, LineStay, Stays};

@@ -1,4 +1,4 @@
-//! The counts of a trace, as data: what counting makes and reading takes.
+//! The counts of a trace, as data: written by counting, read by `read/`.
 
 use memlode_replay::Walk;
 use memlode_simulate::{Charged, Details, LevelCounters, MAX_LEVELS, Tag};
@@ -8,9 +8,9 @@ use memlode_trace::sites::SiteId;
 use crate::counts::Counts;
 use crate::objects::classes::{Class, ClassId};
 use crate::objects::paths::{PathId, Paths};
+use crate::residencies::Residencies;
 use crate::sampled::sample::Gaps;
 use crate::setup::Setup;
-use crate::stays::Stays;
 
 /// The accesses of one thread, at one site, to objects of one class.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Cell {
     pub site: SiteId,
     /// The class of the objects.
     pub class: ClassId,
-    /// The call path of the accesses; the root where paths are not told apart.
+    /// The call path of the accesses; the root where paths are not distinguished.
     pub path: PathId,
     /// Its counts.
     pub counts: Counts,
@@ -29,7 +29,7 @@ pub struct Cell {
     pub tag: Tag,
 }
 
-/// Everything that was counted of a trace. Ids are those of the trace's site table.
+/// All counts of a trace. Ids are those of the trace's site table.
 pub struct Profile {
     /// The finest counts; every table is a sum of these.
     pub cells: Vec<Cell>,
@@ -39,19 +39,19 @@ pub struct Profile {
     pub paths: Paths,
     /// Counters of the cache levels, innermost first.
     pub levels: Vec<LevelCounters>,
-    /// If the trace has gaps, what that means for these.
+    /// The counts of each run and bounds of misses, if the trace has gaps.
     pub gaps: Option<Gaps>,
-    /// Indexed by site, as far as it goes: how it walked, in the chunks in which that was looked at.
+    /// Indexed by site, perhaps shorter: its walk, in the chunks that were examined.
     pub walks: Vec<Walk>,
-    /// Translations were simulated: what accesses waited for them is among their other cycles.
+    /// True if translations were simulated: waits for them are among the other cycles.
     pub has_translations: bool,
-    /// Accesses that the memory of another node answered; none where memory has no nodes.
+    /// Accesses that the memory of another node served; `None` where memory has no nodes.
     pub remote: Option<u64>,
-    /// The stays of some lines in the caches; none of a sample, or of accesses that lie elsewhere.
-    pub stays: Stays,
+    /// The residencies of some lines in the caches; empty for a sample, or if objects were moved.
+    pub residencies: Residencies,
 }
 
-/// A profile whose simulation was a detailed one.
+/// A profile with the results of a detailed simulation.
 pub struct DetailedProfile {
     /// The counts.
     pub profile: Profile,
@@ -61,7 +61,7 @@ pub struct DetailedProfile {
     pub setup: Setup,
 }
 
-/// A profile whose accesses were timed.
+/// A profile with the times of accesses.
 pub struct TimedProfile {
     /// The counts.
     pub profile: Profile,
@@ -74,14 +74,15 @@ pub struct TimedProfile {
 }
 
 impl Profile {
-    /// Leaves out the cells that are not to be kept, and what the levels count of them. What was written back is nobody's, and stays.
+    /// Removes cells, and their part of the levels' counts. Write-backs belong to no cell, and
+    /// stay.
     pub fn retain(&mut self, keep: impl Fn(&Cell) -> bool) {
         self.cells.retain(keep);
         let write_backs: Vec<u64> = self.levels.iter().map(|level| level.write_backs).collect();
         self.recount(&write_backs);
     }
 
-    /// Has the levels count what the cells do, and write back so often.
+    /// Recomputes the levels' counts from the cells, with these write-backs.
     pub(crate) fn recount(&mut self, write_backs: &[u64]) {
         self.levels = level_counters(&self.cells, write_backs);
     }

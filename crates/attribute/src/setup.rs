@@ -12,11 +12,12 @@ use crate::objects::classes::Home;
 /// The setup of a detailed simulation.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Its rules: its own, or those of [`Hierarchy`] for all levels.
+    /// The rules: the machine's own, or those of [`Hierarchy`] for all levels.
     pub rules: RuleChoice,
     /// The sizes of pages, in every process.
     pub pages: Pages,
-    /// And those of some memory by its name, before ranges of addresses; of several that name it the last one counts.
+    /// Pages of memory with a certain name, which come before ranges of addresses. If several
+    /// entries have the name, the last one counts.
     pub named: Vec<NamedPages>,
     /// Thread *t* runs on the *t*-th of these cores, modulo their number; if there are none, on core *t*.
     pub cores: Vec<u32>,
@@ -36,9 +37,9 @@ pub struct NamedPages {
 /// Memory by its name.
 #[derive(Clone, Debug)]
 pub enum NamedMemory {
-    /// Everything whose allocation was recorded.
+    /// Every object whose allocation was recorded.
     Heap,
-    /// Stack variables, and what else lies in stack frames.
+    /// Stack variables, and everything else in stack frames.
     Stack,
     /// Objects of these homes.
     Objects(Vec<Home>),
@@ -79,7 +80,7 @@ impl fmt::Display for NamedMemory {
 /// Which rules of caches are simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuleChoice {
-    /// Those that the machine's description gives.
+    /// The prefetchers of the machine's description.
     #[default]
     Machine,
     /// Exact LRU, non-inclusive, write-back, write-allocate; no prefetchers, no coherence.
@@ -87,7 +88,7 @@ pub enum RuleChoice {
 }
 
 impl Setup {
-    /// The machine as it is described, with its ordinary pages, each near whoever touches it first.
+    /// The machine as described, with its ordinary pages, each in the node of its first touch.
     pub fn of(machine: &Machine) -> Setup {
         let pages = Pages::of(machine.page_bytes);
         Setup {
@@ -99,7 +100,8 @@ impl Setup {
         }
     }
 
-    /// The cores that a program of so many threads runs on: thread *t* on the *t*-th, modulo their number.
+    /// The cores that a program with this number of threads runs on: thread *t* on the *t*-th,
+    /// modulo their number.
     pub fn cores(&self, machine: &Machine, threads: usize) -> Vec<u32> {
         if self.cores.is_empty() {
             return (0..machine.cores.min(threads.max(1) as u32)).collect();

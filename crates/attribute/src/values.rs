@@ -1,7 +1,8 @@
-//! Values that a program loads and stores, summed up: where they lie, and whether fewer bytes would do.
+//! A summary of the values that a program loads and stores: their range, and whether fewer bytes
+//! would do.
 //!
-//! The types say how many bytes data have and not of which sort they are. So numbers fit if all of them do as unsigned ones, or all
-//! as signed ones in two's complement.
+//! The types give the size of data, but not their sort. So numbers fit if all of them do as
+//! unsigned ones, or all as signed ones in two's complement.
 
 use std::fmt;
 
@@ -25,7 +26,8 @@ pub struct SeenValues {
 struct SeenFloats {
     least: f64,
     most: f64,
-    /// One that half as many bytes do not hold exactly: of several, that with the smallest bits.
+    /// One that half as many bytes cannot hold exactly: if there are several, the one with the
+    /// smallest bits.
     inexact: Option<u64>,
 }
 
@@ -51,7 +53,7 @@ impl fmt::Display for Number {
 }
 
 impl SeenValues {
-    /// Adds a value of 1 to 8 bytes, as it lies in memory.
+    /// Adds a value of 1 to 8 bytes in memory order.
     pub fn add(&mut self, value: &[u8], is_float: bool) {
         let mut word = [0; 8];
         word[..value.len()].copy_from_slice(value);
@@ -106,7 +108,7 @@ impl SeenValues {
         }
     }
 
-    /// Returns whether so many bytes would do for all of them.
+    /// Returns whether all of them fit into this many bytes.
     pub fn fits(&self, bytes: u64) -> bool {
         match self.floats {
             Some(_) => bytes == 4 && self.bytes == 8 && self.bits() == 32,

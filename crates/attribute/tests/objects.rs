@@ -4,8 +4,8 @@ use memlode_attribute::ClassId;
 use memlode_attribute::objects::{LARGE, Objects};
 use proptest::prelude::*;
 
-/// The rules in their plainest form: a new block ends those it overlaps, but a small one leaves a live large one
-/// around it alone.
+/// The rules in their simplest form: a new block ends those it overlaps, but a small one leaves a
+/// live large one around it alone.
 #[derive(Default)]
 struct Naive {
     blocks: Vec<(u64, u64, ClassId, bool)>,

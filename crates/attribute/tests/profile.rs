@@ -1,4 +1,4 @@
-//! Hand-made batches with worked answers.
+//! Hand-made batches with results worked out by hand.
 
 mod common;
 

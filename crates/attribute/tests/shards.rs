@@ -1,11 +1,11 @@
-//! A trace dealt out to shards, with loops that are simulated by line, gives what it gives in one piece, access by access. So do loops
-//! where everything is watched.
+//! A trace that is split into shards, with loops that are simulated by line, gives the same result
+//! as in one piece, access by access. So do loops with all layers.
 
 mod common;
 
 use common::site;
 use memlode_attribute::LoadedGlobal;
-use memlode_attribute::{Engine, LineStay, Profile, Profiler};
+use memlode_attribute::{Engine, LineResidency, Profile, Profiler};
 use memlode_replay::{Dealing, Piece, Shards, moments};
 use memlode_simulate::{Detailed, Hierarchy, LevelSpec, Pages, Shape, StoreBuffer, Tlb, TlbSpec};
 use memlode_trace::calls::Caller;
@@ -50,7 +50,8 @@ fn stride(access: Access, step: i64) -> Stride {
     Stride { access, step: step as u64, is_write: access.site.0 == 1 }
 }
 
-/// A loop as compilers unroll them: rows of accesses side by side, that all go on by what a row has, or a little more.
+/// A loop as compilers unroll it: rows of accesses side by side, all of which go on by the bytes of
+/// a row, or a little more.
 fn unrolled_loop() -> impl Strategy<Value = Vec<Stride>> {
     let bytes = prop::sample::select(vec![1i64, 4, 8, 16, 24]);
     let row = (0..3u32, 0x8000..0xa000u64, -2..3i64, any::<bool>());
@@ -98,7 +99,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => alloc.prop_map(Event::Mark),
         1 => call.prop_map(Event::Mark),
         1 => exit.prop_map(Event::Mark),
-        3 => (prop_oneof![1..40u64, 1..300u64], strides).prop_map(|(turns, strides)| Event::Loop(turns, strides)),
+        3 => (prop_oneof![1..40u64, 1..300u64], strides).prop_map(|(iterations, strides)| Event::Loop(iterations, strides)),
     ]
 }
 
@@ -116,24 +117,30 @@ fn batch(thread: u32, sequence: u32, events: &[Event], unrolled: bool) -> Batch 
         match event {
             Event::Access(access) => batch.accesses.push(*access),
             Event::Mark(mark) => batch.marks.push((at, *mark)),
-            Event::Loop(turns, strides) if unrolled => {
+            Event::Loop(iterations, strides) if unrolled => {
                 let (mark, course) = (batch.marks.len() as u32, Course::of(strides));
                 let strides_gone = 0..strides.len() as u32;
-                batch.unrolled.push(Loop { access: at, mark, turns: *turns, strides: strides_gone, course });
-                for turn in 0..*turns {
+                batch.unrolled.push(Loop {
+                    access: at,
+                    mark,
+                    iterations: *iterations,
+                    strides: strides_gone,
+                    course,
+                });
+                for iteration in 0..*iterations {
                     batch.accesses.extend(strides.iter().map(|Stride { access, step, .. }| {
-                        let address = access.address.wrapping_add(step.wrapping_mul(turn));
+                        let address = access.address.wrapping_add(step.wrapping_mul(iteration));
                         Access { address, ..*access }
                     }));
                 }
             }
-            Event::Loop(turns, strides) => {
+            Event::Loop(iterations, strides) => {
                 let first = batch.strides.len() as u32;
                 let course = Course::of(strides);
                 batch.strides.extend(strides);
                 let strides = first..batch.strides.len() as u32;
                 let mark = batch.marks.len() as u32;
-                batch.loops.push(Loop { access: at, mark, turns: *turns, strides, course });
+                batch.loops.push(Loop { access: at, mark, iterations: *iterations, strides, course });
             }
         }
     }
@@ -150,19 +157,19 @@ fn globals() -> Vec<LoadedGlobal> {
     vec![global(0x9804, 4, "i"), global(0x9808, 3, "j"), global(0x980b, 1, "k"), global(0x9840, 200, "table")]
 }
 
-/// Everything that a profile says, comparable.
+/// The content of a profile, as comparable text.
 fn told(profile: &Profile) -> String {
     let classes: Vec<_> = profile.classes.iter().map(|c| (&c.home, c.element, c.objects, c.bytes)).collect();
     let cells: Vec<_> = profile.cells.iter().map(|c| (c.thread, c.site, c.class, c.counts)).collect();
     format!("{:?}\n{classes:?}\n{cells:?}", profile.levels)
 }
 
-/// The stays in each level, line by line.
-fn stays(profile: &Profile) -> Vec<Vec<LineStay>> {
+/// The residencies in each level, line by line.
+fn residencies(profile: &Profile) -> Vec<Vec<LineResidency>> {
     let sorted = |level| {
-        let mut stays = profile.stays.at(level);
-        stays.sort_by_key(|stay| stay.line);
-        stays
+        let mut residencies = profile.residencies.at(level);
+        residencies.sort_by_key(|residency| residency.line);
+        residencies
     };
     (0..2).map(sorted).collect()
 }
@@ -217,7 +224,7 @@ proptest! {
             LevelSpec { bytes: u64::from(outer_line) * 12 * sets, ways: 3, line_bytes: outer_line, shared_by: 2 },
         ];
         let unwatched = Hierarchy::new(&levels, 2).unwrap();
-        let caches = unwatched.clone().with_stays(followed_one_of);
+        let caches = unwatched.clone().with_residencies(followed_one_of);
         let mut single = Profiler::new(&sites, caches.clone());
         let mut by_line = Profiler::new(&sites, caches.clone());
         let shards = Shards::new(count, caches.shard_bits(), Shape::of(&levels[0]));
@@ -263,18 +270,18 @@ proptest! {
         }
         let [single, by_line, dealt] =
             [single.finish(), by_line.finish(), Profiler::finish_all(dealt)];
-        let stays = [&single, &by_line, &dealt].map(stays);
-        let stays_of_single = stays[0].clone();
+        let residencies = [&single, &by_line, &dealt].map(residencies);
+        let residencies_of_single = residencies[0].clone();
         let single = told(&single);
         prop_assert_eq!(told(&by_line), single.clone(), "loops by line");
         prop_assert_eq!(told(&dealt), single, "{} shards", shards.count());
-        let lines = |stays: &[Vec<LineStay>]| -> Vec<u64> { stays.iter().flatten().map(|stay| stay.line).collect() };
-        let block = |stay: &LineStay| stay.fetch.map(|fetch| (fetch.base, fetch.bytes, fetch.class));
-        for (stays, how) in stays[1..].iter().zip(["loops by line", "shards"]) {
-            prop_assert_eq!(lines(stays), lines(&stays_of_single), "stays of {}", how);
+        let lines = |residencies: &[Vec<LineResidency>]| -> Vec<u64> { residencies.iter().flatten().map(|residency| residency.line).collect() };
+        let block = |residency: &LineResidency| residency.fetch.map(|fetch| (fetch.base, fetch.bytes, fetch.class));
+        for (residencies, how) in residencies[1..].iter().zip(["loops by line", "shards"]) {
+            prop_assert_eq!(lines(residencies), lines(&residencies_of_single), "residencies of {}", how);
             // What a loop touches of a line is entered when it comes to it: more than that if the line is lost in between, and of one that
             // it fetches again it is not known which access does.
-            for (one, more) in stays_of_single.iter().flatten().zip(stays.iter().flatten()) {
+            for (one, more) in residencies_of_single.iter().flatten().zip(residencies.iter().flatten()) {
                 prop_assert_eq!(one.touched & !more.touched, 0, "{}: {:?} {:?}", how, one, more);
                 if let (Some(one), Some(other)) = (block(one), block(more)) {
                     prop_assert_eq!(one, other, "{}", how);

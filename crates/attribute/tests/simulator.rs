@@ -16,8 +16,8 @@ fn sites() -> Vec<Site> {
     [SiteKind::Load, SiteKind::Store].map(|kind| site(kind, 0)).to_vec()
 }
 
-/// Every thread reads what all share, writes a word of its own, reads nothing, reads over the end of a page, and reads the
-/// last bytes there are.
+/// Every thread reads a shared word, writes a word of its own, reads nothing, reads over the end of
+/// a page, and reads the last bytes of memory.
 fn profile(machine: &Machine, setup: &Setup) -> Profile {
     let sites = sites();
     let caches = detailed(machine, setup, THREADS as usize).expect("a machine");

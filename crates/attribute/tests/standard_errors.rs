@@ -1,4 +1,4 @@
-//! Traces with gaps, run by run: the figures of a row tell how far they may be off.
+//! Traces with gaps: standard errors of the figures of rows.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn sites() -> Vec<Site> {
     [SiteKind::Load, SiteKind::Load, SiteKind::Store].map(|kind| site(kind, 0)).to_vec()
 }
 
-/// Two levels of one line and of four lines: what is touched for the first time misses both.
+/// Two levels of one line and of four lines: first touches miss both.
 fn caches(cores: u32) -> Hierarchy {
     let level = |lines: u64, ways| LevelSpec { bytes: 64 * lines, ways, line_bytes: 64, shared_by: 1 };
     Hierarchy::new(&[level(1, 1), level(4, 4)], cores).expect("caches")
@@ -145,7 +145,8 @@ fn chunks() -> impl Strategy<Value = Vec<(u32, u64, Vec<Access>)>> {
     prop::collection::vec((0u32..3, 0u64..2, prop::collection::vec(access, 0..30)), 1..40)
 }
 
-/// Returns what a profiler makes of them. A thread's chunk is behind a gap where another run has begun.
+/// Returns a profiler's result for the runs. A thread's chunk is behind a gap if another run has
+/// begun.
 fn observed<S: memlode_attribute::Engine>(
     mut profiler: Profiler<S>,
     chunks: &[(u32, u64, Vec<Access>)],
@@ -201,7 +202,7 @@ fn check(profile: &Profile) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The errors of a row by the formula as it is written, with a number for every run.
+/// The errors of a row, computed directly by the formula, with a number for every run.
 fn dense(profile: &Profile, runs: &CellRuns, row: &Row<SiteId>) -> StandardErrors {
     let mut site_of = vec![A; profile.cells.len()];
     profile.cells.iter().for_each(|cell| site_of[cell.tag.index()] = cell.site);
@@ -264,8 +265,8 @@ impl Random {
     }
 }
 
-/// A program of 1000 periods with phases: how often A and C miss in each, and how often B comes back to a line that the second level
-/// has. What misses does not depend on what was recorded before.
+/// A program of 1000 periods with phases: how often A and C miss in each, and how often B comes
+/// back to a line that the second level has. Misses do not depend on what was recorded before.
 fn periods() -> Vec<(u64, u64, u64)> {
     let mut random = Random(1);
     let period = |i: u64| {
@@ -288,7 +289,8 @@ fn accesses(&(a, b, c): &(u64, u64, u64), fresh: &mut Fresh) -> Vec<Access> {
     accesses
 }
 
-/// Takes samples of forty periods; says of each how far the parts of the wait of A, B and C are off, and how far they say they may be.
+/// Takes samples of forty periods; returns for each how far the parts of the wait of A, B and C are
+/// off, and their standard errors.
 fn deviations(mut sample: impl FnMut() -> Vec<usize>) -> Vec<(f64, f64)> {
     let periods = periods();
     let stall = |&(a, b, c): &(u64, u64, u64)| [100 * a, 10 * b, 100 * c];
@@ -313,7 +315,7 @@ fn deviations(mut sample: impl FnMut() -> Vec<usize>) -> Vec<(f64, f64)> {
     found
 }
 
-/// Part of the samples whose truth lies within two standard errors.
+/// Part of the samples whose true value lies within two standard errors.
 fn within_two(deviations: &[(f64, f64)]) -> f64 {
     let within = deviations.iter().filter(|(off, error)| off.abs() <= 2.0 * error).count();
     within as f64 / deviations.len() as f64
@@ -339,8 +341,8 @@ fn the_truth_is_mostly_within_two_standard_errors_of_a_random_sample() {
     assert!((0.85..1.15).contains(&told), "{told}");
 }
 
-/// Bursts come at regular times. In phases that are longer than the time between them, they meet each phase as often as it is
-/// long, and may be nearer than they say.
+/// Bursts come at regular times. In phases that are longer than the time between them, they meet
+/// each phase as often as it is long, so the true error may be smaller than the standard error.
 #[test]
 fn the_truth_is_mostly_within_two_standard_errors_of_regular_bursts() {
     let mut random = Random(3);

@@ -1,4 +1,4 @@
-//! Analyses of every access, as they are asked for, and one replay for all of them.
+//! Requested analyses of every access, and one replay for all of them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use memlode_trace::{Clock, Thread};
 
 use crate::args::numbers;
 
-/// Adds the analysis that `shared`, or `shared:least=1000,ratio=4`, asks for.
+/// Adds the analysis of an argument such as `shared`, or `shared:least=1000,ratio=4`.
 pub fn add(run: &mut Run, wanted: &str) -> Result<()> {
     let (name, arguments) = wanted.split_once(':').unwrap_or((wanted, ""));
     let known = known(name).with_context(|| {
@@ -50,7 +50,8 @@ fn plain(arguments: &str) -> String {
     arguments.split(',').map(digits).collect::<Vec<_>>().join(",")
 }
 
-/// Replays a trace for some analyses. `watch` is told after each batch how many chunks are done.
+/// Replays a trace for some analyses. `watch` receives the number of finished chunks after each
+/// batch.
 pub fn run(
     source: &Source,
     machine: &Machine,

@@ -1,4 +1,5 @@
-//! The road from what is asked of a trace, be it stored or still being written, to what is found, with progress shown.
+//! The path from a request about a trace, stored or still being written, to its results, with
+//! progress shown.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,11 +23,13 @@ use crate::term;
 
 /// The question.
 pub enum Wanted {
-    /// Which data misses, and what threads lose to each other; in this order, if one is asked for.
+    /// Which data misses, and the time that threads lose to each other; in this order, if one is
+    /// requested.
     Report(Option<Order>),
     /// The same, of a part of the accesses.
     Part(Box<Part>),
-    /// Why, with the machine set up so; and what threads lose to each other, in this order, if one is asked for.
+    /// Why, with the machine set up this way; and the time that threads lose to each other, in this
+    /// order, if one is requested.
     Simulation(Box<Setup>, Option<Order>),
     /// Times of accesses, with the machine set up so.
     Timing(Box<Setup>),
@@ -36,9 +39,10 @@ pub enum Wanted {
 
 /// The findings.
 pub enum Found {
-    /// Counts, what they are of if it is a part, and what threads lose to each other.
+    /// Counts, their part of the trace if they are a part, and the time that threads lose to each
+    /// other.
     Report(Box<Profile>, Option<Note>, Option<Box<SharingProfile>>),
-    /// Counts and causes, and what threads lose to each other.
+    /// Counts and causes, and the time that threads lose to each other.
     Simulation(Box<DetailedProfile>, Option<Box<SharingProfile>>),
     /// Counts and times.
     Timing(Box<TimedProfile>),
@@ -52,7 +56,7 @@ pub struct Job {
     pub machine: Machine,
     /// The question.
     pub wanted: Wanted,
-    /// The counts of a report tell call paths apart.
+    /// The counts of a report distinguish call paths.
     pub by_path: bool,
 }
 
@@ -69,7 +73,7 @@ pub struct Analysed {
 }
 
 impl Job {
-    /// Finds the machine. A mistyped one is told before minutes of work.
+    /// Finds the machine. A mistyped name is reported before minutes of work.
     pub fn new(machine: &str, wanted: impl FnOnce(&Machine) -> Result<Wanted>) -> Result<Job> {
         let machine = Machine::find(machine)?;
         Ok(Job { wanted: wanted(&machine)?, machine, by_path: false })
@@ -110,7 +114,7 @@ impl Job {
         Analysed::new(trace, machine, found, replayed)
     }
 
-    /// Does the work on any trace. `watch` is told now and then how many chunks are done.
+    /// Does the work on any trace. `watch` receives the number of finished chunks now and then.
     pub fn find(self, source: &Source, watch: impl Fn(usize) + Sync) -> Result<(Machine, (Found, Replayed))> {
         let impossible = self.impossible();
         let Job { machine, wanted, by_path } = self;
@@ -153,7 +157,7 @@ impl Job {
 }
 
 impl Analysed {
-    /// Refuses what nothing is known of.
+    /// Refuses an empty result.
     pub fn new(trace: Arc<Trace>, machine: Machine, found: Found, replayed: Replayed) -> Result<Analysed> {
         match nothing_decoded(&trace, &replayed) {
             Some(why) => bail!("{why}"),
@@ -187,7 +191,7 @@ impl Analysed {
     }
 }
 
-/// Losses of threads to each other; none of what is not stored, or of a sample.
+/// Losses of threads to each other; `None` for a trace that is not stored, or for a sample.
 fn losses(
     source: &Source,
     profile: &Profile,

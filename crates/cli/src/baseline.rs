@@ -1,4 +1,4 @@
-//! A trace as it is, for the commands that compare: counted with progress shown.
+//! The unedited trace, for the commands that compare: counted with progress shown.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
 use crate::analyse::threads;
 use crate::{place, stop, term};
 
-/// Counts a trace, as `report` does or with a machine's rules, and reports what it lacks.
+/// Counts a trace, as `report` does or with a machine's rules, and reports its gaps.
 pub fn count(
     trace: Arc<Trace>,
     machine: Machine,
@@ -49,7 +49,7 @@ pub fn notes(baseline: &Baseline) -> Vec<Note> {
     notes::notes(&baseline.trace, Some(&baseline.replayed))
 }
 
-/// Takes what a report counted.
+/// Takes the counts of a report.
 pub fn of(
     trace: Arc<Trace>,
     machine: Machine,
@@ -82,7 +82,7 @@ impl Host for Terminal {
         Box::new(move |done| bar.advance_to(done))
     }
 
-    /// Tells it also into a pipe, where no bar is seen; seldom, as most searches take seconds.
+    /// Also reports into a pipe, where no bar is seen; seldom, as most searches take seconds.
     fn tries(&self, number: usize, of: usize) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.elapsed() >= PATIENCE {

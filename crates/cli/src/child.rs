@@ -19,7 +19,7 @@ pub const NOT_EXECUTABLE: u8 = 126;
 /// The shells' status of a program that does not exist.
 pub const NOT_FOUND: u8 = 127;
 
-/// Why there is no child, and the exit status that says so.
+/// The reason why there is no child, and its exit status.
 #[derive(Debug)]
 pub struct NotStarted {
     /// 126 or 127.
@@ -28,7 +28,8 @@ pub struct NotStarted {
     pub why: String,
 }
 
-/// Finds the program as a shell would, so that a mistyped name is told before anything is created.
+/// Finds the program as a shell would, so that a mistyped name is reported before anything is
+/// created.
 pub fn locate(program: &OsStr) -> Result<PathBuf, NotStarted> {
     if let Some(path) = search_path(program) {
         return Ok(path);
@@ -60,7 +61,7 @@ pub fn locate(program: &OsStr) -> Result<PathBuf, NotStarted> {
     })
 }
 
-/// The destination of what the program writes to standard output.
+/// The destination of the program's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramOutput {
     /// To our standard output.

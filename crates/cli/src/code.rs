@@ -11,7 +11,8 @@ use memlode_trace::Trace;
 
 use crate::term;
 
-/// Adds to a listing the instructions of its lines, of the program in `native` or of those that were recorded.
+/// Adds to a listing the instructions of its lines, from the program in `native` or from the
+/// recorded programs.
 pub fn add(
     listing: &mut NamedListing,
     wanted: &WantedLines,
@@ -24,7 +25,7 @@ pub fn add(
     Ok(())
 }
 
-/// The code of functions: of the program that is named, or of those that were recorded.
+/// The code of functions: of the named program, or of the recorded ones.
 fn code(trace: &Trace, native: Option<&Path>, names: &BTreeSet<String>) -> Result<Vec<FunctionCode>> {
     let mut found = Vec::new();
     let mut missing = Vec::new();

@@ -1,8 +1,8 @@
-//! The part of a run that is recorded: as options say at first, and as `memlode ctl` and a signal change it.
+//! The recorded part of a run: set by options, and changed by `memlode ctl` and a signal.
 //!
-//! Beside the collector's socket, in the directory that only this user can enter, is another one. A client sends one
-//! line, `PID COMMAND ARGUMENTS`, and gets one line back: `no` if the process is not recorded here, else `ok` or `error`
-//! and a sentence.
+//! There is a second socket beside the collector's, in the directory that only this user can enter.
+//! A client sends one line, `PID COMMAND ARGUMENTS`, and gets one line back: `no` if the process is
+//! not recorded here, else `ok` or `error` and a sentence.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -54,7 +54,7 @@ pub struct ControlArgs {
 }
 
 impl ControlArgs {
-    /// Tells the collector.
+    /// Passes it to the collector.
     pub fn apply(&self, options: &mut Options) -> Result<()> {
         let bytes: usize = self.region.iter().map(|name| name.len() + 1).sum();
         if bytes > MOST_REGIONS_BYTES {
@@ -70,7 +70,7 @@ impl ControlArgs {
         Ok(())
     }
 
-    /// Tells the trace.
+    /// Adds it to the trace's manifest.
     pub fn describe(&self, info: ManifestInfo) -> ManifestInfo {
         let mut only = Vec::new();
         if !self.region.is_empty() {
@@ -103,7 +103,7 @@ impl ControlArgs {
             || self.paused
     }
 
-    /// Returns whether nothing is recorded until the user says so.
+    /// Returns whether recording waits for the user's command.
     pub fn is_paused(&self) -> bool {
         self.paused
     }
@@ -141,7 +141,7 @@ pub struct Server {
 
 /// Name of the socket, beside the collector's.
 const NAME: &str = "control";
-/// Time in which whoever connects says something, and hears it.
+/// Time in which a client must send its line, and read the reply.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest line.
 const LONGEST: u64 = 256;
@@ -260,7 +260,7 @@ pub fn send(pid: u32, command: &[String]) -> Result<String> {
     )
 }
 
-/// A directory, not a link, that nobody else can have put there or enter.
+/// Returns whether a directory, and no link, belongs to this user, and no other user can enter it.
 fn is_ours(directory: &Path) -> bool {
     fs::symlink_metadata(directory).is_ok_and(|meta| {
         meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o077 == 0

@@ -1,4 +1,4 @@
-//! The destination of a trace while it is recorded, and what becomes of it then.
+//! The destination of a trace during the recording, and its use afterwards.
 
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -101,9 +101,9 @@ pub fn remote(address: &Address, token_file: Option<&Path>) -> Result<RemoteStor
     Ok(RemoteStore::connect(address, &token)?)
 }
 
-/// The place of a recording's trace, and what can be done with it then.
+/// The place of a recording's trace, and its use afterwards.
 pub enum Place {
-    /// A directory that stays.
+    /// A directory that is kept.
     Directory(PathBuf),
     /// Memory, and perhaps a directory that the trace is copied to in the end.
     Memory(InMemory, Option<DirectoryStore>),
@@ -136,7 +136,8 @@ impl Place {
         }
     }
 
-    /// Returns what lets a recording come to its end soon, if anything of it is to be saved.
+    /// Returns the closure that brings a recording to its end soon, if anything of it is to be
+    /// saved.
     pub fn hurry(&self, switch: Switch) -> Option<Box<dyn Fn() + Send>> {
         match self {
             Place::Beside(beside) => {
@@ -150,7 +151,7 @@ impl Place {
         }
     }
 
-    /// Returns what is left when the trace is not completed, in words.
+    /// Returns in words where the incomplete trace is.
     pub fn partly(&self) -> String {
         match (self, self.kept()) {
             (Place::Remote(_), _) => "stopped; the receiver keeps what was sent until then".to_owned(),
@@ -161,7 +162,7 @@ impl Place {
         }
     }
 
-    /// Removes what was made for a trace that is of no use.
+    /// Removes the files of a trace that is of no use.
     pub fn remove(self) -> Result<()> {
         let made = match self {
             Place::Directory(directory) => Some(directory),
@@ -175,7 +176,7 @@ impl Place {
         made.map_or(Ok(()), remove)
     }
 
-    /// Puts the trace where it is to stay.
+    /// Moves the trace to its final place.
     pub fn settle(&self) -> Result<()> {
         match self {
             Place::Memory(memory, Some(kept)) => copy(&memory.trace, kept.path()),
@@ -184,7 +185,7 @@ impl Place {
         }
     }
 
-    /// The directory that stays.
+    /// The directory that is kept.
     pub fn kept(&self) -> Option<&Path> {
         match self {
             Place::Directory(directory) => Some(directory),
@@ -210,7 +211,8 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Makes one of our own, and the store that may hold so many bytes in it; by default half of what is free.
+    /// Makes a directory of our own, and a store in it of at most this many bytes; by default half
+    /// of the free memory.
     pub fn create(limit: Option<u64>) -> Result<(InMemory, DirectoryStore)> {
         let memory = Path::new(MEMORY);
         let directory = PrivateDirectory::create_in(memory)

@@ -1,16 +1,16 @@
-//! The door of every output: whatever names a trace, a machine or a file brings, nothing leaves that commands a terminal.
+//! The filter of all output: names from traces, machines or files cannot command a terminal.
 //!
-//! Those who make text see to it that a name stays in its place; this is for what they overlook. Arrow streams are no
-//! text and go another way.
+//! Code that makes text keeps each name in its place; this is for cases that it overlooks. Arrow
+//! streams are no text and go another way.
 
 use std::io::{self, Write};
 
 use memlode_trace::text::is_unsafe;
 
-/// The form of what passes.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text: lines and tabs pass, and with colours those of our own.
+    /// Text: lines and tabs pass, and with colours our own escape sequences.
     Text {
         /// True if escape sequences that choose a colour or a weight pass.
         colours: bool,
@@ -19,7 +19,7 @@ pub enum Form {
     Json,
 }
 
-/// Writes text; what would command a terminal is escaped, and so shown.
+/// Writes text; characters that would command a terminal are escaped, and so become visible.
 pub struct Door<W> {
     out: W,
     form: Form,
@@ -33,7 +33,7 @@ impl<W: Write> Door<W> {
         Door { out, form, begun: Vec::new() }
     }
 
-    /// Returns where the first character is that does not pass as it is.
+    /// Returns the place of the first character that may not pass.
     fn first_unsafe(&self, text: &str) -> Option<usize> {
         let stays = |c| is_unsafe(c) && c != '\n' && (c != '\t' || self.form == Form::Json);
         let mut from = 0;
@@ -83,8 +83,8 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
     bytes[passed..].iter().position(|&byte| !is_plain(byte)).map(|at| passed + at)
 }
 
-/// Bytes of a sequence at the beginning of the text that makes what follows bold, dim, italic, underlined or coloured,
-/// and nothing worse.
+/// Bytes of an allowed sequence at the beginning of the text: one that makes text bold, dim,
+/// italic, underlined or coloured.
 fn colour(text: &str) -> usize {
     let Some(parameters) = text.strip_prefix("\x1b[") else { return 0 };
     let Some(end) = parameters.find(|c: char| !c.is_ascii_digit() && c != ';') else { return 0 };

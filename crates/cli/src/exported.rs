@@ -16,7 +16,7 @@ use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted};
 use crate::term;
 
-/// The tables that are asked for, each once.
+/// The requested tables, each once.
 pub struct Wishes {
     of_report: Vec<ReportTable>,
     /// Analyses of every access, by name, all tables of which are meant.
@@ -59,7 +59,7 @@ impl Wishes {
         self.of_report.iter().map(|table| table.name()).chain(of_analyses).collect()
     }
 
-    /// Makes them. Tables of the report take one replay, those of analyses another one.
+    /// Makes the tables. Tables of the report take one replay, those of analyses another one.
     pub fn make(
         &self,
         trace: &Arc<Trace>,
@@ -121,7 +121,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Replays a trace for a report, whose counts tell call paths apart if so.
+    /// Replays a trace for a report, whose counts distinguish call paths if `by_path`.
     pub fn of(trace: &Arc<Trace>, machine: &str, order: Option<Order>, by_path: bool) -> Result<Reported> {
         let job = Job::new(machine, |_| Ok(Wanted::Report(order)))?;
         let analysed = Job { by_path, ..job }.run(trace.clone())?;
@@ -137,7 +137,7 @@ impl Reported {
         Ok(Reported { trace, machine, profile, costs, report })
     }
 
-    /// Returns what exports are made of.
+    /// Returns the counts for exports.
     pub fn counted(&self) -> Counted<'_> {
         let Reported { trace, machine, profile, costs, report } = self;
         Counted { trace, machine, profile, costs, report }

@@ -41,15 +41,15 @@ enum Phase {
     Starting(Vec<Signal>),
     /// It runs.
     Running { program: OwnedFd, toggle: Option<(i32, Switch)> },
-    /// The work is still being written. The closure ends whatever that would wait for; without one, nothing is
-    /// worth waiting for.
+    /// The work is still being written. The closure ends everything that would wait for it; without
+    /// one, nothing is worth waiting for.
     Collecting { hurry: Option<Box<dyn Fn() + Send>>, words: String },
-    /// Whatever was to be written is.
+    /// Everything is written.
     Leaving { words: String },
 }
 
 impl Signals {
-    /// Begins to receive. A program that is not started yet gets what comes in when it is.
+    /// Begins to receive. A program that has not started yet gets these signals when it starts.
     pub fn receive() -> Result<Signals> {
         let mut signals = SignalsInfo::<WithOrigin>::new(received()).context("cannot receive signals")?;
         let state = State { phase: Phase::Starting(Vec::new()), caught: None, scratch: Vec::new() };
@@ -105,7 +105,7 @@ impl Drop for Signals {
 }
 
 impl State {
-    /// Does what a signal means. From the terminal it has no sender, and goes to all processes there.
+    /// Handles a signal. From the terminal it has no sender, and goes to all processes there.
     fn take(&mut self, number: i32, has_sender: bool) {
         let signal = Signal::from_named_raw(number);
         match &mut self.phase {
@@ -140,19 +140,19 @@ impl State {
     }
 }
 
-/// Words that end us wait so long at most.
+/// Last words wait no longer than this.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Returns what shells report of a signal.
+/// Returns the exit status that shells report for a signal.
 pub fn status(signal: i32) -> u8 {
     128u8.wrapping_add(signal as u8)
 }
 
-/// Those that ask a program to end.
+/// Signals that ask a program to end.
 const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Signals that we take. Those that are ignored (`nohup memlode run …`) stay so: a handler of ours would make
-/// the program start with the default action.
+/// Signals that we handle. Ignored ones (`nohup memlode run …`) stay ignored: a handler of ours
+/// would make the program start with the default action.
 fn received() -> Vec<i32> {
     let ignored = ignored();
     let signals = ENDING.into_iter().chain([SIGUSR1, SIGUSR2, SIGWINCH]);
@@ -166,8 +166,9 @@ fn ignored() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Makes a file that may not grow (`ulimit -f`) an error of the write, which says so: the signal would end us without a word.
-/// Programs that we start do not inherit it, as they would a signal that is ignored.
+/// Turns the signal for a file that may not grow (`ulimit -f`) into an error of the write, which
+/// has a message. Programs that we start do not inherit that, as they would inherit an ignored
+/// signal.
 pub fn survive_limits() {
     if ignored() >> (SIGXFSZ - 1) & 1 == 0 {
         // It can be registered; without it, the limit is as deadly as to others.

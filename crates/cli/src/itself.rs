@@ -7,7 +7,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
-/// Records a program into a new trace directory; what it prints is not shown. Without a file, it reads nothing.
+/// Records a program into a new trace directory, without showing its output. Without a file, its
+/// standard input is empty.
 pub fn record(command: &[OsString], input: Option<&Path>, trace: &Path) -> Result<ExitStatus> {
     let own = std::env::current_exe().context("the path of the memlode executable is unknown")?;
     let input = match input {

@@ -1,4 +1,4 @@
-//! Answers that are kept beside a trace: looked up before a trace is replayed, and kept behind it.
+//! Answers that are kept beside a trace: looked up before a replay, and stored after it.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,8 +15,8 @@ use memlode_trace::Trace;
 
 use crate::{stop, term};
 
-/// Arguments that do not change an answer, but where it is shown or kept, or how much of it; and
-/// those that a question has otherwise: traces and machines.
+/// Arguments that change where or how much of an answer is shown or kept, but not the answer; and
+/// those that a question has in another form: traces and machines.
 const BESIDES: [&str; 14] = [
     "trace",
     "before",
@@ -48,7 +48,7 @@ pub struct KeepArgs {
     pub no_keep: bool,
 }
 
-/// The question that the arguments of a command ask: whatever changes its answer.
+/// The question of a command's arguments: all of them that change its answer.
 pub fn question<A: CommandFactory>(
     command: &str,
     given: Option<&ArgMatches>,
@@ -72,7 +72,7 @@ fn counts(option: &Arg, given: &ArgMatches) -> bool {
         && given.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// A value as it was typed, and of a file what it says, too.
+/// A value as it was typed; for a file, with its contents.
 fn meaning(option: &Arg, value: &OsStr) -> String {
     let shown = match value.to_str() {
         Some(text) => text.to_string(),
@@ -87,12 +87,12 @@ fn meaning(option: &Arg, value: &OsStr) -> String {
 }
 
 impl KeepArgs {
-    /// Has the answer computed in any case if something else is wanted of the computation, too.
+    /// Computes the answer in any case, if the computation has another purpose, too.
     pub fn unless(self, is_wanted: bool) -> KeepArgs {
         KeepArgs { again: self.again || is_wanted, ..self }
     }
 
-    /// The answer that was kept beside the first trace, or else the one that is computed, which is kept.
+    /// The answer that was kept beside the first trace, or else a computed one, which is then kept.
     pub fn answer(
         self,
         question: Question,
@@ -113,7 +113,7 @@ impl KeepArgs {
     }
 }
 
-/// An answer that was kept and is still right, to be used for another one.
+/// A kept answer that is still right, for use in another answer.
 pub fn find(question: Question, trace: &Trace) -> Option<CommandAnswer> {
     let kept = asked(question, &[trace])?.find::<CommandAnswer>().ok().flatten()?;
     kept.answer.is_sound().then_some(kept.answer)
@@ -144,7 +144,7 @@ fn refuse(unusable: &Unusable) {
     term::note(&format!("{unusable}; the answer is computed anew"));
 }
 
-/// A kept answer with the traces where they are now, and what was said when it was computed.
+/// A kept answer with the present places of its traces, and with the warnings of its computation.
 fn as_now(Kept { mut answer, path, answered }: Kept<CommandAnswer>, traces: &[&Trace]) -> CommandAnswer {
     answer.notes.iter().for_each(|note| term::note(&render::note(note)));
     let since = SystemTime::now().duration_since(answered).unwrap_or_default();

@@ -26,7 +26,7 @@ pub struct Beside {
     thread: JoinHandle<Result<Done>>,
 }
 
-/// The work is done. Whoever gives it up drops the trace, and the writer notices.
+/// The work is done. Giving it up drops the trace, which the writer notices.
 struct Done {
     machine: Machine,
     found: Found,
@@ -35,7 +35,8 @@ struct Done {
 }
 
 impl Beside {
-    /// Begins to analyse what is put into the store. `may_have_gaps` says whether recording may be off now and then.
+    /// Begins to analyse the data of the store. `may_have_gaps` says whether recording may be off
+    /// now and then.
     pub fn start(
         job: Job,
         kept: Option<(&Path, bool)>,
@@ -64,7 +65,8 @@ impl Beside {
         Ok((Beside { kept, may_have_gaps, trace: seen, thread }, Box::new(store)))
     }
 
-    /// Returns what gives the analysis up, so that the trace is completed without it. Nothing, if no trace is kept.
+    /// Returns the closure that gives the analysis up, so that the trace is completed without it.
+    /// `None` if no trace is kept.
     pub fn giving_up(&self) -> Option<impl Fn() + Send + use<>> {
         let trace = self.trace.clone();
         self.kept.is_some().then_some(move || {

@@ -47,7 +47,8 @@ impl NextCommands {
         word(&text.into())
     }
 
-    /// The last line of a report: the reasons of the misses, what a change would buy, and how it went over time.
+    /// The last line of a report: commands for the reasons of misses, the gain of changes, and the
+    /// course over time.
     pub fn line(&self) -> String {
         format!("why: {} · what if: {} · when: {}", self.of("sim"), self.of("advise"), self.of("timeline"))
     }

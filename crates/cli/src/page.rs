@@ -1,4 +1,4 @@
-//! The page of a report: what it needs besides is made, and it is written to a file.
+//! The page of a report: makes its additional parts, and writes it to a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub struct ExtraArgs {
 }
 
 impl ExtraArgs {
-    /// The parts that are made where nothing is asked for.
+    /// The parts that are made by default.
     pub fn usual() -> ExtraArgs {
         ExtraArgs { with: vec![Extra::Rows], compare: None }
     }
@@ -83,7 +83,7 @@ pub struct Subject<'a> {
     pub keep: KeepArgs,
 }
 
-/// Writes the page of a report to a file, with what it shows besides: kept answers, or new ones.
+/// Writes the page of a report to a file, with its additional parts: kept answers, or new ones.
 pub fn write(
     subject: &Subject<'_>,
     mut report: CommandAnswer,
@@ -116,7 +116,7 @@ pub fn write(
 }
 
 impl Subject<'_> {
-    /// The answer of a question about the trace, with another trace before it if there is one.
+    /// The answer to a question about the trace, with another trace before it if there is one.
     fn answer(
         &self,
         command: &str,
@@ -171,7 +171,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Times of accesses; none of a sample, of which it is not known what was executed between bursts.
+    /// Times of accesses; `None` for a sample, because the instructions between bursts are unknown.
     fn timing(&self) -> Result<Option<TimeReport>> {
         if has_gaps(self.trace) {
             term::note(

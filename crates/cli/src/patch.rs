@@ -48,7 +48,7 @@ pub struct Patched {
 }
 
 impl PatchArgs {
-    /// Has the command that was given judge a patch of a program, if one was.
+    /// Lets the given command judge a patch of a program, if there is one.
     #[cfg(feature = "measure")]
     pub fn judge(&self, patched: &Patched, trace: &Trace) -> Result<()> {
         use memlode_measure::folder_check::{CheckVerdict, FolderCheck};
@@ -124,7 +124,7 @@ pub fn by_hand(refused: &[Unpatched]) -> String {
     places.flatten().map(|place| format!("# {}\n", place.replace(char::is_control, " "))).collect()
 }
 
-/// The sources of a trace's images, each as it was compiled.
+/// The sources of a trace's images, each with its compiler options.
 fn units(trace: &Trace) -> Result<Vec<Unit>> {
     let names = trace.sites();
     let known: BTreeSet<(&str, &str)> = names

@@ -1,4 +1,5 @@
-//! The allocators that place the blocks of a trace whose allocation calls are made again: `malloc` itself, in a process of its own.
+//! The allocators that place the blocks of a trace by repeating its allocation calls: `malloc`
+//! itself, in a separate process.
 
 use std::io::{BufWriter, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,7 +12,8 @@ use crate::commands::place_blocks::{END, MAKE, RESIZE};
 /// Its name.
 pub const NAME: &str = "the C library's malloc";
 
-/// Blocks are moved to where no object of a program lies that stays where it was: this bit of user addresses is set in all others.
+/// Blocks are moved to addresses that no unmoved object of a program has: unmoved user addresses
+/// have this bit clear.
 const ELSEWHERE: u64 = 1 << 46;
 
 /// An allocator for each process.
@@ -23,7 +25,7 @@ pub fn allocators() -> impl FnMut(ProcessId) -> Result<Box<dyn Allocator>, Strin
 struct Malloc {
     child: Child,
     input: Option<BufWriter<ChildStdin>>,
-    /// Indexed by block, what is added to its address so that it is aligned.
+    /// Indexed by block: the number added to its address to align it.
     aligned: Vec<(u64, u64)>,
     failed: Option<String>,
 }

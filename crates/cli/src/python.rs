@@ -1,4 +1,5 @@
-//! The Python package, which does what takes DuckDB or pyarrow: this command becomes a Python that has it.
+//! The Python package, for commands that need DuckDB or pyarrow: this process becomes a Python with
+//! it.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,7 @@ use anyhow::{Result, bail};
 /// Names the Python to take.
 const VARIABLE: &str = "MEMLODE_PYTHON";
 
-/// Runs in Python. What lies in the working directory is not imported: it may be anybody's.
+/// Runs in Python. Modules in the working directory are not imported: they may come from strangers.
 const SCRIPT: &str = "\
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
@@ -41,7 +42,7 @@ pub fn become_python(what: &str, arguments: Vec<OsString>) -> Result<std::proces
     )
 }
 
-/// The Python that is asked for, the one that memlode was installed with, or the one on the path.
+/// The requested Python, the one that memlode was installed with, or the one on the path.
 fn interpreter() -> PathBuf {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         return named.into();
@@ -51,7 +52,7 @@ fn interpreter() -> PathBuf {
     beside.unwrap_or_else(|| Path::new("python3").to_path_buf())
 }
 
-/// An option with its value, whatever it begins with.
+/// An option with its value, which may begin with any character.
 pub fn option(name: &str, value: impl Into<OsString>) -> OsString {
     let mut word = OsString::from(format!("--{name}="));
     word.push(value.into());

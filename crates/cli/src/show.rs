@@ -15,7 +15,7 @@ use crate::door::{Door, Form};
 use crate::next::NextCommands;
 use crate::term;
 
-/// Which part of what was found to show.
+/// The part of the results that is shown.
 #[derive(Debug, Parser)]
 pub struct ShapeArgs {
     /// Rows of each table
@@ -57,17 +57,17 @@ impl TableName {
 }
 
 impl ShapeArgs {
-    /// So many rows of tables that nobody chooses among.
+    /// A fixed number of rows of tables, without a choice of tables.
     pub fn rows(top: usize) -> ShapeArgs {
         ShapeArgs { top, by: Vec::new() }
     }
 
-    /// A table that was asked for and that there is none of for causes.
+    /// A requested table that does not exist for causes.
     pub fn without_causes(&self) -> Option<String> {
         self.by.iter().map(|table| table.name()).find(|name| !TableName::OF_CAUSES.contains(&&name[..]))
     }
 
-    /// The tables that are asked for, or this one.
+    /// The requested tables, or this one.
     pub fn tables(&self, default: By) -> Vec<By> {
         if self.by.is_empty() {
             return vec![default];
@@ -134,8 +134,8 @@ impl Out<'_> {
     }
 }
 
-/// Shows an answer: as JSON in full, or as text in the shape that is asked for, with commands that go on below a
-/// report.
+/// Shows an answer: as JSON in full, or as text in the requested shape, with further commands below
+/// a report.
 pub fn show(
     answer: &CommandAnswer,
     shape: &ShapeArgs,

@@ -1,4 +1,4 @@
-//! A flag for work that ends early and keeps what it has.
+//! A flag for work that ends early and keeps its results.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
 /// Set when a search is to end with what it has.
 static SEARCH: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Has the first of these signals end the search that a command does.
+/// Makes the first of these signals end the command's search.
 pub fn end_search_on_signals() -> Result<()> {
     let stop = stop_on_signals()?;
     SEARCH.get_or_init(|| stop);

@@ -17,17 +17,17 @@ pub fn colours(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }
 
-/// Columns for text that nobody's terminal measures: a file, a log.
+/// Columns for text that goes to no terminal: a file, a log.
 pub const PLAIN_WIDTH: usize = 120;
 
-/// Columns to fill on a stream: its terminal's, or else what `COLUMNS` says.
+/// Columns to fill on a stream: its terminal's, or else those of `COLUMNS`.
 pub fn width(stream: &(impl IsTerminal + AsFd)) -> usize {
     let terminal = || Some(usize::from(rustix::termios::tcgetwinsize(stream).ok()?.ws_col));
     let wanted = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal().filter(|_| stream.is_terminal()).or_else(wanted).filter(|n| *n > 0).unwrap_or(PLAIN_WIDTH)
 }
 
-/// One sentence: what failed, and because of what. Of an edit that is not understood, the line
+/// One sentence: the failure, and its cause. If it is an edit that is not understood, its line
 /// follows.
 pub fn error(error: &anyhow::Error) {
     let picture = error.chain().find_map(|cause| cause.downcast_ref::<EditError>()).map(EditError::picture);
@@ -37,8 +37,8 @@ pub fn error(error: &anyhow::Error) {
     picture.lines().for_each(line);
 }
 
-/// Says what failed, with its causes. Some errors name the system's error themselves, which is then no
-/// cause to be added.
+/// The failure with its causes, as a sentence. Some errors name the system's error themselves,
+/// which is then not added again.
 fn sentence(error: &anyhow::Error) -> String {
     let mut whole = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -61,7 +61,7 @@ pub fn line(text: &str) {
     say("", AnsiColor::White, text);
 }
 
-/// Takes away what is left of a bar on a terminal.
+/// Removes the rest of a bar from a terminal.
 pub fn clear() {
     let stderr = std::io::stderr();
     if stderr.is_terminal() {
@@ -114,12 +114,12 @@ impl Progress {
         Progress::new(trace.chunks().len() as u64, what)
     }
 
-    /// Nothing is done yet of so many chunks.
+    /// Nothing is done yet of this many chunks.
     pub fn new(chunks: u64, what: &'static str) -> Progress {
         Progress { bar: progress(chunks, what), done: AtomicUsize::new(0) }
     }
 
-    /// So many chunks are done.
+    /// This many chunks are done.
     pub fn advance_to(&self, done: usize) {
         let before = self.done.swap(done, Ordering::Relaxed);
         advance(&self.bar, done.saturating_sub(before) as u64);

@@ -1,5 +1,5 @@
-//! The speed at which the collector reads: runs a program and prints words a second, by the clock and by what the collector
-//! used of the processor.
+//! The speed at which the collector reads: runs a program and prints words per second, by the clock
+//! and by the collector's processor time.
 //!
 //! ```text
 //! cargo run --release -p memlode-collect --example drain -- discard PROGRAM ARGUMENTS…

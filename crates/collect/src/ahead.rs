@@ -1,10 +1,12 @@
-//! Encoding by several threads, where one thread of the program writes faster than one thread encodes.
+//! Encoding by several threads, where one thread of the program writes faster than one thread
+//! encodes.
 //!
-//! Whoever reads the ring copies its words into batches, each of which becomes one chunk, and anybody encodes them. A batch
-//! does not know what was before it, but for two things that chunks owe to their predecessors: the calls in progress, which are
-//! added when the stream's chunks are joined in order, and words that addresses in it are derived from. Those are looked for in the
-//! words of the batches before it, which need not be encoded for that, and verified when it is joined; what was wrong, or was not
-//! found, or is no whole chunk, is encoded again, in order.
+//! The reader of the ring copies its words into batches, each of which becomes one chunk, and any
+//! thread encodes them. A batch needs only two things from its predecessors. The calls in progress
+//! are added when the stream's chunks are joined in order. Words from which its addresses are
+//! derived are searched in the words of the batches before it, which need not be encoded for that,
+//! and are verified when the batch is joined. If they were wrong or not found, or the batch is no
+//! whole chunk, it is encoded again, in order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +19,13 @@ use memlode_trace::write::{
 use crate::output::lock;
 use crate::shared::CHUNK_AND_SLACK_BYTES;
 
-/// A batch is full with so many words; one more chunk of a ring may have been added before it was.
+/// A batch is full with this many words; one more chunk of a ring may have been added before it
+/// was.
 const ENOUGH_WORDS: usize = FULL_WORDS as usize;
 const MOST_WORDS: u32 = FULL_WORDS + CHUNK_AND_SLACK_BYTES as u32 / 8;
 
-/// So many are made for each of those who encode: nobody finds none while the reader of the ring, who makes them, encodes one.
+/// Batches for each encoding thread, so that one is always ready even while the reader of the ring,
+/// which makes them, encodes.
 const BATCHES_A_WORKER: usize = 4;
 
 /// Knowledge of the address space of a process.
@@ -36,7 +40,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// Returns where words are to be added, all of which [`Self::end_piece`] is to be told of.
+    /// Returns the place where words are to be added; [`Self::end_piece`] must be called for all of
+    /// them.
     pub fn room(&mut self) -> &mut Vec<u64> {
         &mut self.words
     }
@@ -66,7 +71,8 @@ impl Words {
         })
     }
 
-    /// The words that follow the last occurrence of a header, which is nothing else: nobody accesses anchors.
+    /// The words that follow the last occurrence of a header. Nothing else has its value: no
+    /// program accesses anchors.
     fn last_of(&self, wanted: &Wanted) -> Option<Vec<u64>> {
         let at = self.words.iter().rposition(|&word| word == wanted.header)? + 1;
         self.words.get(at..at + usize::from(wanted.words)).map(<[u64]>::to_vec)
@@ -134,7 +140,7 @@ impl Batch {
         encoder.finish().filter(|_| is_whole)
     }
 
-    /// Encodes it if nobody has begun to.
+    /// Encodes it if no thread has begun to.
     fn try_encode(&self, own: &mut OwnEncoder) {
         {
             let mut state = lock(&self.state);
@@ -201,7 +207,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// For so many threads that encode.
+    /// Batches for `workers` encoding threads.
     pub fn new(workers: usize) -> Batches {
         let most_flying = if workers > 1 { BATCHES_A_WORKER * workers } else { 0 };
         Batches {
@@ -236,7 +242,7 @@ impl Batches {
         lock(&self.spare).pop().unwrap_or_default()
     }
 
-    /// Memory to be used again, if nobody looks at it.
+    /// Keeps memory for reuse, unless it is still in use.
     fn keep(&self, words: Arc<Words>) {
         let mut spare = lock(&self.spare);
         if let Some(mut words) = Arc::into_inner(words)
@@ -286,7 +292,7 @@ impl Ahead {
         self.open.as_ref().is_some_and(|open| !open.words.is_empty())
     }
 
-    /// Begins a batch if the reader of the ring is far behind, and says whether it did.
+    /// Begins a batch if the reader of the ring is far behind; returns whether it did.
     pub fn begin(&mut self, is_behind: bool, batches: &Batches) -> bool {
         if self.rest > 0 {
             self.rest -= 1;
@@ -306,7 +312,7 @@ impl Ahead {
         self.open.as_ref().is_some_and(Words::is_full)
     }
 
-    /// Lets anybody encode the batch that is full, and begins another one.
+    /// Releases the full batch for encoding by any thread, and begins another one.
     pub fn submit(&mut self, space: &Space, batches: &Batches) {
         let fresh = batches.fresh();
         let Some(words) = self.open.replace(fresh) else { return };
@@ -333,7 +339,7 @@ impl Ahead {
         self.flying.pop_front_if(|batch| batch.is_done())
     }
 
-    /// Takes the first batch that is to be joined, and encodes it if nobody does.
+    /// Takes the first batch that is to be joined, and encodes it unless another thread does.
     pub fn next(&mut self, own: &mut OwnEncoder) -> Option<Arc<Batch>> {
         let batch = self.flying.pop_front()?;
         batch.try_encode(own);

@@ -20,10 +20,10 @@ use crate::worker::Shared;
 
 /// Time between two looks at threads.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A program that connects says something at once.
+/// A program that connects sends its message within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Position of the first connection among what is polled: behind `stop` and the sockets.
+/// Index of the first connection among the polled descriptors: behind `stop` and the sockets.
 const FIRST_CONNECTION: usize = 3;
 /// Processes between a program and us, at most.
 const MOST_ANCESTORS: usize = 64;

@@ -1,4 +1,4 @@
-//! From what a program says about an image to the ELF file behind it.
+//! From a program's description of an image to the ELF file behind it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use rustix::process::Pid;
 
 use crate::output::{Output, lock};
 
-/// Why an image's site tables are not at hand.
+/// The reason why an image's site tables are missing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file.
@@ -102,12 +102,12 @@ impl Images {
     }
 }
 
-/// Returns what a process has mapped: `/proc/PID/maps`.
+/// Returns the mappings of a process: `/proc/PID/maps`.
 pub fn maps(pid: Pid) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{}/maps", pid.as_raw_pid())).ok()
 }
 
-/// Returns whether shared memory of ours is among what is mapped.
+/// Returns whether shared memory of ours is among the mappings.
 pub fn is_mapped(maps: &[u8], inode: u64) -> bool {
     let text = String::from_utf8_lossy(maps);
     let number = inode.to_string();
@@ -134,7 +134,7 @@ pub fn mapped_at(maps: &[u8], address: u64) -> Option<(PathBuf, u64)> {
     Some((PathBuf::from(OsStr::from_bytes(here.path)), first.start))
 }
 
-/// Returns the files whose code is mapped, but for those that hold one of the addresses.
+/// Returns the files whose code is mapped, except those that hold one of the addresses.
 pub fn code_without(maps: &[u8], addresses: &[u64]) -> BTreeSet<PathBuf> {
     let mappings = || maps.split(|&byte| byte == b'\n').filter_map(Mapping::parse);
     let ours: FxHashSet<&[u8]> = mappings()

@@ -5,30 +5,31 @@
 //!     │                                                   │
 //!     └── words ──► ring ──► worker: copy, clear, give back, encode ──► Output ──► trace directory
 //! ```
-//! * `socket`: where programs connect, and what they say
-//! * `control`: one thread that answers them and notices when they end
-//! * `private`: where that socket is, out of reach of others
-//! * `shared`: the shared memory, of which nothing is believed
+//! * `socket`: where programs connect, and their messages
+//! * `control`: one thread that replies and notices when they end
+//! * `private`: the folder of that socket, out of reach of other users
+//! * `shared`: the shared memory, whose contents are never trusted
 //! * `process`: the images and threads of one process
-//! * `images`: ELF files behind what a program says it has loaded
+//! * `images`: the ELF files of the images that a program has loaded
 //! * `reader`: one ring, read in order
 //! * `packing`: encoded chunks that wait to be packed
-//! * `worker`: the threads that do all that, and when they sleep
-//! * `pace`: bursts, and the stretch of time that is wanted
-//! * `switch`: what the user may do to it meanwhile
-//! * `output`: where it all goes, and what happens when the disk is full
+//! * `worker`: the threads that do the reading and encoding, and when they sleep
+//! * `pace`: bursts, and the recorded stretch of time
+//! * `switch`: how the user switches recording on and off
+//! * `output`: the destination, and what happens when the disk is full
 //!
-//! Nothing is printed here, and nothing a traced program does to its shared memory can make the collector panic, hang
-//! or read out of bounds.
+//! Whatever a traced program does to its shared memory, the collector does not panic, hang or read
+//! out of bounds.
 //!
 //! # Encoding keeps up
 //!
-//! A thread of a program writes faster than one of ours encodes. So the reader of its ring cuts what it finds into batches, and all
-//! workers encode (`ahead`). What a chunk owes to those before it is little, and is added when they are joined in order
-//! (`crates/trace/src/write/history.rs`): the calls in progress, and words that addresses are derived from. The latter are first values of
-//! differences, so an encoder must know them; it looks for them among the words of the batches before, which works because a header
-//! is a word that nothing else is, and what it found is verified when the chunk is joined. One thread that finds the segments of all
-//! words, beside others that encode them, would be what the program waits for.
+//! A thread of a program writes faster than one of ours encodes. So the reader of its ring cuts the
+//! words into batches, and all workers encode (`ahead`). A chunk needs little of those before it,
+//! which is added when they are joined in order (`crates/trace/src/write/history.rs`): the calls in
+//! progress, and words that addresses are derived from. The latter are first values of differences,
+//! so an encoder must know them. It searches the words of the batches before, since no other word
+//! has the value of a header, and the result is verified when the chunk is joined. If only one
+//! thread found the segments of all words, the program would wait for that thread.
 
 mod ahead;
 mod clock;
@@ -66,7 +67,7 @@ use crate::socket::Socket;
 pub use crate::switch::Switch;
 use crate::worker::Shared;
 
-/// The environment variable that tells a program where its collector is.
+/// The environment variable with the address of a program's collector.
 pub const ENVIRONMENT: &str = "MEMLODE_COLLECTOR";
 
 /// Bytes that the names of regions may have together, with one more each.
@@ -76,24 +77,25 @@ pub const MOST_REGIONS_BYTES: usize = shared::REGIONS_BYTES - 1;
 pub struct Options {
     /// The destination.
     pub destination: Destination,
-    /// Threads that read rings, encode what they read and pack it; `None` for one per two processors, at least two if there
-    /// are two processors, at most eight.
+    /// Threads that read rings, and encode and pack their words; `None` for one per two processors,
+    /// at least two if there are two processors, at most eight.
     pub workers: Option<usize>,
-    /// When the command has ended: wait for descendants as long as they live, or only as long as it takes for those
+    /// When the command has ended: wait for descendants as long as they live, or only for those
     /// that are ending as well.
     pub wait_for_all: bool,
     /// Record in bursts only; they begin to be counted when the collector starts.
     pub burst: Option<Burst>,
-    /// Record only from so long after the collector's start.
+    /// Record only after this delay from the collector's start.
     pub delay: Duration,
-    /// Record only for so long, after the delay.
+    /// Record only for this long, after the delay.
     pub length: Option<Duration>,
-    /// Stop recording when so many accesses have been written; some more were under way.
+    /// Stop recording when this many accesses have been written; some more may be on their way.
     pub most_accesses: Option<u64>,
-    /// Record only in these regions, which the program tells by `memlode_start` and `memlode_stop`. If there are none, everywhere.
+    /// Record only in these regions, which the program marks by `memlode_start` and `memlode_stop`.
+    /// If there are none, everywhere.
     pub regions: Vec<String>,
-    /// For so long a program that has no room to write waits for a collector that shows no sign of life; then it goes on
-    /// unrecorded. Zero: for ever.
+    /// The time for which a program without room to write waits for a collector that shows no sign
+    /// of life; then it goes on unrecorded. Zero: for ever.
     pub patience: Duration,
 }
 
@@ -132,7 +134,7 @@ pub struct Stats {
     pub accesses: u64,
     /// Packed bytes written so far.
     pub bytes: u64,
-    /// Processes that said hello.
+    /// Processes that registered.
     pub processes: u64,
     /// Threads that recorded something.
     pub threads: u64,
@@ -199,7 +201,7 @@ pub struct Collector {
 
 /// Descendants that are still alive this long after the command are not ending.
 const LINGER: Duration = Duration::from_millis(500);
-/// A child that was forked just before its parent ended says hello within this time.
+/// A child that was forked just before its parent ended registers within this time.
 const SETTLE: Duration = Duration::from_millis(20);
 
 impl Collector {
@@ -262,12 +264,12 @@ impl Collector {
         Ok(collector)
     }
 
-    /// Returns what programs need to find in [`ENVIRONMENT`].
+    /// Returns the value of [`ENVIRONMENT`] for programs.
     pub fn socket_path(&self) -> &Path {
         self.socket.path()
     }
 
-    /// Returns what switches recording on and off meanwhile.
+    /// Returns the switch of recording.
     pub fn switch(&self) -> Switch {
         Switch { shared: self.shared.clone(), pace: self.pace.clone() }
     }

@@ -20,7 +20,7 @@ pub enum Destination {
         /// The command, and where it was run.
         info: ManifestInfo,
     },
-    /// Words are counted and dropped, unread: what recording alone costs.
+    /// Words are counted and dropped, unread: the cost of recording alone.
     Discard,
 }
 
@@ -31,12 +31,12 @@ impl Destination {
     }
 }
 
-/// The destination while recording. Once writing fails it takes no more, but the program goes on: words are dropped
-/// and counted, and what was written stays readable.
+/// The destination while recording. Once writing fails it takes no more, but the program goes on:
+/// words are dropped and counted, and chunks that were written stay readable.
 pub struct Output {
     writer: Mutex<Option<TraceWriter>>,
     discards: bool,
-    /// Whoever takes the chunks wants to know what is still to come.
+    /// The consumer of the chunks needs the bounds of later ones.
     live: bool,
     form: Form,
     failed: AtomicBool,
@@ -98,12 +98,13 @@ impl Output {
         })
     }
 
-    /// Returns whether nobody wants to know what the words say.
+    /// Returns whether the words are dropped unread.
     pub fn discards(&self) -> bool {
         self.discards
     }
 
-    /// Returns whether somebody waits for the chunks: they are not to be late, and [`Output::bound`] is to be told.
+    /// Returns whether a consumer waits for the chunks: they must not be late, and need
+    /// [`Output::bound`].
     pub fn is_live(&self) -> bool {
         self.live
     }
@@ -121,7 +122,7 @@ impl Output {
         });
     }
 
-    /// No stream that [`Output::bound`] was not told of yet begins before `stamp`.
+    /// No stream for which [`Output::bound`] was not called yet begins before `stamp`.
     pub fn all_known(&self, stamp: u64) {
         self.write(|writer| {
             writer.bounds().into_iter().for_each(|store| store.all_known(stamp));
@@ -181,7 +182,8 @@ impl Output {
         }
     }
 
-    /// Counts a segment that lacked words, if it did. Once writing has failed, what is left is not looked at closely.
+    /// Counts a segment if it lacked words. Once writing has failed, the rest is not examined
+    /// closely.
     pub fn count_torn(&self, is_torn: bool) {
         count(&self.counters.torn_segments, u64::from(is_torn && !self.has_failed()));
     }

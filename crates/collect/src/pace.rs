@@ -1,6 +1,7 @@
-//! When recording is on: bursts, and the stretch of time that is wanted.
+//! When recording is on: bursts, and the recorded stretch of time.
 //!
-//! The program needs not be told: its threads look at a word of the shared memory where they can change sides.
+//! The program gets no message: its threads read a word of the shared memory where they can change
+//! sides.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ impl Pace {
         lock(&self.state).ends = true;
     }
 
-    /// Returns whether that was said.
+    /// Returns whether the end of waiting was requested.
     pub fn has_waited_enough(&self) -> bool {
         lock(&self.state).ends
     }
@@ -94,7 +95,7 @@ impl Pace {
         false
     }
 
-    /// Switches recording on and off as the duty cycle says, until told to stop.
+    /// Switches recording on and off by the duty cycle, until stopped.
     pub fn keep(&self, shared: &Shared) {
         loop {
             let state = lock(&self.state);
@@ -117,8 +118,8 @@ impl Pace {
 
     /// Bursts of one duty cycle, until the state has changed.
     ///
-    /// A burst is in the middle of its period: a systematic sample that is centred takes the program's beginning and
-    /// end neither for more nor for less than they are.
+    /// A burst is in the middle of its period: a centred systematic sample does not over-represent
+    /// the program's beginning or end.
     fn cycle(&self, shared: &Shared, burst: Burst, changes: u32) {
         let (on, period) = (Duration::from_micros(burst.on_us), Duration::from_micros(burst.period_us));
         let is_over = |state: &State| state.changes != changes;

@@ -1,7 +1,8 @@
-//! Chunks between the encoder and the destination: whoever has time packs them.
+//! Chunks between the encoder and the destination, packed by any free thread.
 //!
-//! A ring can be read by one thread at a time only, and packing takes half as long as encoding; so who reads it leaves that
-//! to others. The chunks of a stream stay in order: its lane is in one pair of hands.
+//! A ring can be read by one thread at a time only, and packing takes half as long as encoding; so
+//! the reader leaves that to others. The chunks of a stream stay in order, because one thread at a
+//! time has its lane.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +12,13 @@ use memlode_trace::write::{FullChunk, Packer};
 
 use crate::output::{Output, lock};
 
-/// Chunks that wait at most, each of a few megabytes: whoever adds another one packs first.
+/// The most chunks that wait, each of a few megabytes: a thread that adds another one packs first.
 const MOST_WAITING: usize = 8;
 
 /// The chunks of all streams that wait to be packed.
 #[derive(Default)]
 pub struct Packing {
-    /// Lanes that nobody is busy with and that have chunks.
+    /// Lanes with chunks that no thread is busy with.
     lanes: Mutex<VecDeque<Arc<Lane>>>,
     waiting: AtomicUsize,
 }
@@ -28,7 +29,7 @@ pub struct Lane {
     thread: u32,
     stream: u8,
     chunks: Mutex<Chunks>,
-    /// Signalled when nobody is busy with it any more.
+    /// Signalled when no thread is busy with it any more.
     put_back: Condvar,
 }
 
@@ -46,7 +47,7 @@ enum State {
     Empty,
     /// Among the lanes that have chunks.
     InLine,
-    /// With somebody who packs one of its chunks.
+    /// A thread packs one of its chunks.
     Busy,
 }
 
@@ -58,13 +59,14 @@ impl Lane {
 }
 
 impl Lane {
-    /// Tells when the stream's next chunk begins, at the earliest.
+    /// Sets the earliest time at which the stream's next chunk begins.
     pub fn bound(&self, stamp: Option<u64>, output: &Output) {
         output.bound(self.process, self.thread, self.stream, stamp);
     }
 }
 
-/// A lane in somebody's hands; goes back in line if it has more, whatever happens to the one who had it.
+/// A lane that a thread is busy with. It goes back in line if it has more chunks, even if the
+/// thread fails.
 struct Turn<'a> {
     packing: &'a Packing,
     lane: &'a Arc<Lane>,
@@ -105,7 +107,7 @@ impl Packing {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Packs a chunk and writes it. False if there is none that somebody else is not busy with.
+    /// Packs a chunk and writes it. False if all chunks are busy or there is none.
     pub fn pack_one(&self, packer: &mut Packer, output: &Output) -> bool {
         let Some(lane) = lock(&self.lanes).pop_front() else { return false };
         let turn = Turn { packing: self, lane: &lane };

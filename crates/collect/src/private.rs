@@ -1,7 +1,8 @@
-//! Directories of a moment, for one process of one user.
+//! Temporary directories, for one process of one user.
 //!
-//! They lie where everybody may make some, so their names cannot be guessed: nobody can take them first. Whoever made one holds a
-//! lock on it for as long as it lives; what a killed process has left is known by that, and removed by the next one.
+//! They lie where all users may create directories, so their names cannot be guessed, and no other
+//! user can take them first. The owner holds a lock on its directory for as long as it lives. So
+//! directories of killed processes are recognised, and removed by the next process.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,10 +27,10 @@ pub const PREFIX: &str = "memlode-";
 const RANDOM: usize = 8;
 
 impl PrivateDirectory {
-    /// Makes one, and removes what processes that were killed have left there.
+    /// Makes one, and removes those of killed processes.
     ///
     /// # Errors
-    /// What the system says: that nobody may write there, or has no room.
+    /// The error of the system: no permission to write there, or no room.
     pub fn create_in(parent: &Path) -> io::Result<PrivateDirectory> {
         remove_left_over(parent);
         loop {

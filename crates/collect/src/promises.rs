@@ -1,4 +1,4 @@
-//! Bounds of what a program can have done of a loop or a copy that it had begun.
+//! Bounds of the work that a program can have done in a loop or a copy that it had begun.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::clock;
 const MOST_ACCESSES_A_NANOSECOND: u64 = 16;
 const MOST_BYTES_A_NANOSECOND: u64 = 512;
 
-/// A loop or a copy that nobody has seen the end of is believed up to this size.
+/// A loop or a copy whose end was not recorded is believed up to this size.
 pub const PLAUSIBLE: Promise = Promise { accesses: 1 << 32, bytes: 1 << 36 };
 
-/// Returns what a processor may have done in a while.
+/// Returns the most that a processor may have done in a time.
 pub fn done_in(time: Duration) -> Promise {
     let nanoseconds = time.as_nanos() as u64;
     Promise {

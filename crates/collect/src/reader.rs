@@ -1,8 +1,9 @@
 //! One thread's ring, read in order by one worker at a time.
 //!
-//! Chunks that were handed over are copied, cleared and given back before their words are looked at, so that the program
-//! never waits for an encoder. The chunk in use is read where it is: when its thread is gone, before an image goes, and
-//! now and then so that little is lost should the collector be killed.
+//! Chunks that were handed over are copied, cleared and given back before their words are
+//! interpreted, so that the program never waits for an encoder. The chunk in use is read where it
+//! is: when its thread is gone, before an image goes, and now and then so that little is lost
+//! should the collector be killed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub struct Tools {
     packing: Arc<Packing>,
     encoder: OwnEncoder,
     batches: Arc<Batches>,
-    /// Rings that had something to read in the round before this one, whoever read it.
+    /// Rings that had something to read in the round before this one, for any reader.
     busy_rings: usize,
     busy_rings_so_far: usize,
 }
@@ -52,7 +53,7 @@ impl Tools {
         }
     }
 
-    /// A ring has something to read, or is being read by somebody else.
+    /// Counts a ring that has something to read, or that another worker reads.
     pub fn count_busy_ring(&mut self) {
         self.busy_rings_so_far += 1;
     }
@@ -93,7 +94,8 @@ enum Extent {
     Whole,
     /// A chunk in use; its last segment may lack words.
     CutShort,
-    /// A chunk that was handed over when the code that wrote it had been abandoned: the same, and nothing will follow.
+    /// A chunk that was handed over after the code that wrote it had been abandoned: the same, and
+    /// nothing will follow.
     Abandoned,
 }
 
@@ -102,13 +104,13 @@ pub struct Reader {
     slot: u32,
     thread: u32,
     lane: Arc<Lane>,
-    /// Chunks given back; our own count, whatever the shared memory says.
+    /// Chunks given back, by our own count, which does not depend on the shared memory.
     tail: u32,
     /// Words of chunk `tail` that were read while it was in use.
     read_ahead: usize,
     /// Nothing that is unread was begun before this stamp: there was nothing to be read.
     empty_at: u64,
-    /// The bound that was told last, of the next chunk's beginning.
+    /// The last bound of the next chunk's beginning that was reported.
     bound: u64,
     encoder: ChunkEncoder,
     /// The beginning of the last segment, if it is a loop or a copy that may be under way, and when that was seen.
@@ -153,7 +155,7 @@ impl Reader {
         }
     }
 
-    /// Chunks handed over and not read yet; `None` if the shared memory says what cannot be.
+    /// Chunks handed over and not read yet; `None` if the shared memory is inconsistent.
     fn pending(&self, ring: Ring<'_>) -> Option<u32> {
         let pending = ring.head().wrapping_sub(self.tail);
         (pending <= ring::CHUNKS).then_some(pending)
@@ -177,7 +179,7 @@ impl Reader {
         self.sift(process, output, tools);
     }
 
-    /// As [`Self::read_all`], if it has been a while.
+    /// Like [`Self::read_all`], if it has been a while.
     pub fn read_if_due(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
         let pause = if output.is_live() { FLUSH_LIVE_AFTER } else { FLUSH_AFTER };
         if !output.discards() && now.duration_since(self.flushed) >= pause {
@@ -187,7 +189,7 @@ impl Reader {
         }
     }
 
-    /// Tells those who wait for other streams, too, how long they have to wait for this one.
+    /// Informs consumers that wait for other streams, too, how long they have to wait for this one.
     pub fn tell_bound(&mut self, process: &Process, output: &Output, tools: &mut Tools, now: Instant) {
         if now.duration_since(self.flushed) >= FLUSH_LIVE_AFTER {
             self.sift(process, output, tools);
@@ -305,7 +307,7 @@ impl Reader {
         begins
     }
 
-    /// Hands on the batch if it is full.
+    /// Passes the batch on if it is full.
     fn submit(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
         if !self.ahead.is_full() {
             return;
@@ -356,7 +358,7 @@ impl Reader {
         }
     }
 
-    /// Reads on in the chunk that was not handed over, as far as it is written.
+    /// Reads the written part of the chunk that was not handed over.
     fn read_unfinished(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
         let ring = process.memory.ring(self.slot);
         if self.lost || output.discards() || output.has_failed() || self.pending(ring) == Some(ring::CHUNKS) {
@@ -472,7 +474,7 @@ impl Reader {
         }
     }
 
-    /// Hands the encoder what is left of what was allocated while recording was off.
+    /// Passes the remaining allocations of a stretch without recording to the encoder.
     fn sift(&mut self, process: &Process, output: &Output, tools: &mut Tools) {
         if let Some((words, (first, last))) = self.sieve.take() {
             self.encode(&words, Extent::HandedOver, Stamps { first, last }, process, output, tools);
@@ -481,8 +483,9 @@ impl Reader {
 
     /// Hands words to the encoder; returns how many were used.
     ///
-    /// Encodes words. If a header is expected and none is found, words are skipped up to the next one: a word that is the address
-    /// of an anchor can be nothing else, for nobody accesses anchors.
+    /// Encodes words. If a header is expected and none is found, words are skipped up to the next
+    /// one: a word that is the address of an anchor can be nothing else, since no program accesses
+    /// anchors.
     fn encode(
         &mut self,
         words: &[u64],
@@ -540,7 +543,7 @@ impl Reader {
         self.finish_chunk(output, tools);
     }
 
-    /// Writes out what the encoder holds.
+    /// Writes out the encoder's last chunk.
     fn finish_chunk(&mut self, output: &Output, tools: &mut Tools) {
         if let Some(chunk) = self.encoder.finish() {
             tools.packing.add(&self.lane, chunk, &mut tools.packer, output);
@@ -548,7 +551,7 @@ impl Reader {
         self.flushed = Instant::now();
     }
 
-    /// From here on the thread's words are dropped. What was read before stays.
+    /// From here on the thread's words are dropped. Words that were read before stay.
     fn give_up(&mut self, output: &Output, words: u64, why: &str) {
         count(&output.counters.unknown_words, words);
         if !self.lost {
@@ -558,7 +561,7 @@ impl Reader {
         }
     }
 
-    /// The thread is gone: reads the rest, and says whether its last segment lacked words.
+    /// The thread is gone: reads the rest, and returns whether its last segment lacked words.
     pub fn close(&mut self, process: &Process, output: &Output, tools: &mut Tools, ending: &Ending) {
         // Whoever was interrupted when the thread ended is not back.
         let interrupted = process.memory.ring(self.slot).is_interrupted();

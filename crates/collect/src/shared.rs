@@ -45,8 +45,8 @@ macro_rules! field {
 }
 
 impl SharedMemory {
-    /// Creates the memory of one process, which waits so long for us if we show no sign of life. Pages take room only once they are
-    /// written to.
+    /// Creates the memory of one process, which waits for this time for us if we show no sign of
+    /// life. Pages take room only once they are written to.
     pub fn create(pid: u32, process: u32, patience: Duration) -> io::Result<SharedMemory> {
         let fd = rustix::fs::memfd_create("memlode", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, LENGTH as u64)?;
@@ -80,7 +80,7 @@ impl SharedMemory {
         Ok(memory)
     }
 
-    /// Returns what the program maps.
+    /// Returns the memory that the program maps.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -113,7 +113,7 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, collector_asleep))
     }
 
-    /// Tells the program that we are alive.
+    /// Shows the program that we are alive.
     pub fn beat(&self) {
         self.u32_at(field!(ProcessHeader, heartbeat)).fetch_add(1, Ordering::Relaxed);
     }
@@ -158,7 +158,7 @@ impl SharedMemory {
         self.u32_at(field!(ProcessHeader, copies)).store(1, Ordering::Relaxed);
     }
 
-    /// The number by which the system lists the memory among what a process has mapped.
+    /// The number under which the system lists the memory among a process's mappings.
     pub fn inode(&self) -> Option<u64> {
         rustix::fs::fstat(&self.fd).ok().map(|status| status.st_ino)
     }
@@ -184,7 +184,8 @@ impl SharedMemory {
         }
     }
 
-    /// Says which regions are to be recorded; too long a list is cut. To be called before the program has the memory.
+    /// Sets the regions that are to be recorded; too long a list is cut. To be called before the
+    /// program has the memory.
     pub fn set_regions(&self, names: &[String]) {
         let list: Vec<u8> = names.iter().flat_map(|name| name.bytes().chain([0])).collect();
         let mut field = [0; REGIONS_BYTES];
@@ -218,8 +219,8 @@ impl Drop for SharedMemory {
 /// Words of a cache line.
 const LINE_WORDS: usize = 8;
 
-/// The lines of a chunk are in the cache of the processor that wrote them. Asks for one to come as our own, some lines
-/// ahead: read first and written later, each would be asked for twice.
+/// The lines of a chunk are in the cache of the processor that wrote them. Requests a line for
+/// writing, some lines ahead: read first and written later, each would be requested twice.
 fn fetch_to_write(words: &[AtomicU64], line: usize) {
     const AHEAD: usize = 8;
     #[cfg(target_arch = "x86_64")]
@@ -259,7 +260,7 @@ pub struct Stamps {
 pub struct End {
     /// Bytes used.
     pub bytes: usize,
-    /// Whoever wrote it was abandoned: the last segment may lack words.
+    /// Its writer was abandoned: the last segment may lack words.
     pub cut_short: bool,
     /// Recording was switched off behind it.
     pub gap: bool,
@@ -343,11 +344,12 @@ impl<'a> Ring<'a> {
         self.u32(field!(RingHeader, dormant_chunk)).load(Ordering::Acquire) == chunk.wrapping_add(1)
     }
 
-    /// Copies what is written of a chunk that is still in use, from a word on: up to its last word that is not 0, and
-    /// then as many zeros as may belong to the same segment. Nothing if there is no such word.
+    /// Copies the written part of a chunk that is still in use, from a word on: up to its last word
+    /// that is not 0, and then as many zeros as may belong to the same segment. Nothing if there is
+    /// no such word.
     ///
-    /// The program may be writing it meanwhile. The last word is looked for first and the rest is read afterwards, so
-    /// all words before the last one are what the program stored there.
+    /// The program may be writing it meanwhile. The last word is looked for first and the rest is
+    /// read afterwards, so all words before the last one are what the program stored there.
     pub fn peek(&self, chunk: u32, from: usize, into: &mut Vec<u64>) {
         into.clear();
         let offset = self.chunk_offset(chunk);
@@ -405,7 +407,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// Says that the thread is gone.
+    /// Marks the thread as gone.
     pub fn drain(&self) {
         self.u32(field!(RingHeader, state)).store(ring::SLOT_DRAINING, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The collector's Unix socket: where it lives, who may speak, what a message looks like.
+//! The collector's Unix socket: its place, who may connect, and the form of messages.
 
 use std::ffi::OsString;
 use std::io::{IoSlice, IoSliceMut};
@@ -54,7 +54,7 @@ impl Socket {
         }
     }
 
-    /// Returns what goes into `MEMLODE_COLLECTOR`.
+    /// Returns the value of `MEMLODE_COLLECTOR`.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -64,9 +64,9 @@ impl Socket {
         [self.fd.as_fd(), self.anywhere.as_ref().unwrap_or(&self.fd).as_fd()]
     }
 
-    /// The next program that wants to speak; `None` when none waits. Of those that come from anywhere, `is_ours` says who may.
-    /// Programs of other users may not, if this user is not root: their memory would be open to this one. They do not
-    /// trust us either (`record/src/address.c`), and are `refused`.
+    /// Accepts the next program; `None` when none waits. `is_ours` decides which programs may
+    /// connect. Programs of other users may not, unless this user is root: their memory would be
+    /// open to this user. They do not trust us either (`record/src/address.c`), and are `refused`.
     pub fn accept(&self, is_ours: impl Fn(Pid) -> bool, refused: impl Fn(Pid, Uid)) -> Option<Connection> {
         let user = rustix::process::geteuid();
         let may = |peer: &UCred| {
@@ -80,7 +80,7 @@ impl Socket {
         near.or_else(|| accept(self.anywhere.as_ref()?, |peer| is_ours(peer.pid) && may(peer)))
     }
 
-    /// Nobody finds the socket any more: programs that look for the collector go on without it.
+    /// Removes the socket: programs that look for the collector go on without it.
     pub fn retire(&self) {
         let _ = std::fs::remove_file(&self.path);
         let _ = self.anywhere.as_ref().map(|fd| rustix::net::shutdown(fd, Shutdown::Both));
@@ -133,7 +133,7 @@ pub struct Connection {
 pub struct Message {
     /// `message.*`
     pub kind: u16,
-    /// The sender's pid as it sees itself; differs from the kernel's word in another pid namespace.
+    /// The sender's pid as it sees itself; it differs from the kernel's in another pid namespace.
     pub pid: u32,
     /// Index of the process, from the reply to its hello.
     pub process: u32,
@@ -198,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// Answers, which ends the connection.
+    /// Replies, which ends the connection.
     pub fn reply(self, status: u16, process: u32, memory: Option<BorrowedFd<'_>>) {
         let reply =
             Reply { magic: magic::MESSAGE, version: version::RING, status, process, ..Default::default() };

@@ -49,7 +49,8 @@ impl Switch {
         self.pace.burst()
     }
 
-    /// Why nothing is recorded at the moment, in words. None if it is, as far as the collector decides.
+    /// The reasons why nothing is recorded at the moment, in words. Empty if recording is on, as
+    /// far as the collector decides.
     pub fn why_off(&self) -> Vec<&'static str> {
         let reasons = [
             (off::USER, "stopped by the user"),
@@ -74,7 +75,7 @@ impl Switch {
         Some(why.to_owned())
     }
 
-    /// The regions outside of which nothing is recorded; if there are none, it is everywhere.
+    /// The regions to which recording is restricted; if there are none, it is unrestricted.
     pub fn regions(&self) -> &[String] {
         self.shared.regions()
     }
@@ -84,7 +85,7 @@ impl Switch {
         self.shared.processes().iter().map(|process| process.pid.as_raw_pid() as u32).collect()
     }
 
-    /// Has [`crate::Collector::finish`] wait for no descendant of the command any more.
+    /// Makes [`crate::Collector::finish`] wait for no more descendants of the command.
     pub fn end_waiting(&self) {
         self.pace.end_waiting();
     }

@@ -1,8 +1,8 @@
 //! The threads that read the rings.
 //!
-//! One worker, the leader, watches all processes and sleeps on their doorbells. Helpers sleep until the leader finds more
-//! than one ring with something to read, or work that waits to be done; who reads which ring is settled ring by ring,
-//! by a lock that nobody waits for.
+//! One worker, the leader, watches all processes and sleeps on their doorbells. Helpers sleep until
+//! the leader finds more than one ring with something to read, or other work. A lock on each ring,
+//! which no worker waits for, decides which worker reads it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
@@ -26,7 +26,8 @@ use crate::reader::Tools;
 const NAP: Duration = Duration::from_millis(100);
 /// The nap where doorbells cannot be waited for all at once.
 const SHORT_NAP: Duration = Duration::from_millis(1);
-/// The leader's nap while helpers encode what it has read: a fraction of the time in which a program fills its ring.
+/// The leader's sleep while helpers encode: a fraction of the time in which a program fills its
+/// ring.
 const GLIMPSE: Duration = Duration::from_micros(100);
 /// Futexes that one system call waits for at most.
 const MOST_DOORBELLS: usize = 120;
@@ -88,7 +89,7 @@ impl Shared {
         }
     }
 
-    /// Returns what a thread needs to read rings.
+    /// Returns the tools that a thread needs to read rings.
     pub fn tools(&self) -> Tools {
         Tools::new(self.packing.clone(), self.batches.clone())
     }
@@ -198,8 +199,8 @@ impl Shared {
         busy
     }
 
-    /// Returns whether helpers can do what is to be done. The leader is not to do it then: while it does, nobody reads the ring, the
-    /// program waits, and soon the helpers have nothing to do.
+    /// Returns whether helpers can do the waiting work. Then the leader should not do it: while it
+    /// does, no thread reads the ring, the program waits, and soon the helpers have nothing to do.
     fn has_enough_helpers(&self) -> bool {
         self.batches.waiting() + self.packing.waiting() < self.workers
     }

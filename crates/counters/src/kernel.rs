@@ -1,4 +1,4 @@
-//! The kernel's side of counting. Tests have a kernel of their own, whose counts and refusals are known.
+//! The kernel's side of counting. Tests use a fake kernel, whose counts and refusals are known.
 
 use std::fs;
 use std::io;
@@ -59,13 +59,13 @@ pub trait Kernel {
 
 /// Counters that count at the same time.
 pub trait CounterGroup {
-    /// Starts those of a process that runs already.
+    /// Starts the counters of a process that runs already.
     ///
     /// # Errors
     /// The kernel's.
     fn start(&mut self) -> io::Result<()>;
 
-    /// Returns what was counted since they were opened, in the order of the events.
+    /// Returns the counts since the events were opened, in the order of the events.
     ///
     /// # Errors
     /// The kernel's.

@@ -3,7 +3,7 @@
 use crate::ratio::Ratio;
 use crate::table::EventTable;
 
-/// Ratios whose events fit the counters that there are, so that nothing has to share one in turn.
+/// Ratios whose events fit the existing counters, so that no event has to share a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventGroup {
     /// The ratios.

@@ -28,7 +28,7 @@ pub enum CountRefusal {
     },
     /// The call itself is forbidden, as a container's filter does.
     Forbidden,
-    /// The process belongs to somebody else.
+    /// The process belongs to another user.
     NotYours {
         /// The process.
         pid: u32,
@@ -42,11 +42,11 @@ pub enum CountRefusal {
     TooManyFiles,
     /// The events do not fit the counters that are free.
     DoNotFit,
-    /// Somebody else has the counters.
+    /// Another program uses the counters.
     Busy,
     /// The kernel was built without performance events.
     NoPerf,
-    /// The counters had to be shared with somebody else, and did not run all the time.
+    /// The counters had to be shared with another program, and did not run all the time.
     Shared {
         /// The part of the time that they ran, in per cent.
         percent: u8,
@@ -55,7 +55,7 @@ pub enum CountRefusal {
     NothingToDivideBy,
     /// No program was given: only a trace.
     NotRun,
-    /// The kernel said something else.
+    /// Another error of the kernel.
     Other {
         /// Its words.
         said: String,
@@ -78,7 +78,7 @@ pub struct Circumstances {
 }
 
 impl CountRefusal {
-    /// Returns what an error of `perf_event_open` means.
+    /// Returns the meaning of an error of `perf_event_open`.
     pub fn of(error: &io::Error, known: Circumstances) -> CountRefusal {
         let needed = if known.with_kernel { 1 } else { 2 };
         let paranoid = known.paranoid.filter(|level| *level > needed);

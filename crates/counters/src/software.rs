@@ -28,7 +28,7 @@ impl Software {
         Software::Migrations,
     ];
 
-    /// Returns whether it happens in the kernel: a counter that sees user space alone would say zero.
+    /// Returns whether it happens in the kernel: a counter of user space alone would give zero.
     pub fn is_of_kernel(self) -> bool {
         matches!(self, Software::ContextSwitches | Software::Migrations)
     }

@@ -53,7 +53,7 @@ pub struct FunctionTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FunctionSource {
-    /// Samples: an event of each so many interrupted the program.
+    /// Samples: one event in a fixed number of them interrupted the program.
     Sampled,
     /// Simulated from a trace.
     Simulated,
@@ -94,8 +94,8 @@ pub struct SimulatedRun {
     pub trace: Option<String>,
     /// Recorded accesses.
     pub accesses: u64,
-    /// Instructions, estimated by the pass from the machine code between accesses; those of code that was not compiled with memlode
-    /// are not among them.
+    /// Instructions, estimated by the pass from the machine code between accesses; code that was
+    /// not compiled with memlode is not included.
     pub instructions: u64,
     /// Modelled cycles.
     pub cycles: f64,
@@ -237,7 +237,7 @@ pub enum Change {
     },
 }
 
-/// Two values and what lies between them.
+/// Two values and the improvement between them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Improvement {
     /// The value before.

@@ -24,7 +24,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// No columns yet, of so many rows.
+    /// No columns yet, of `rows` rows.
     pub fn new(rows: usize) -> Columns {
         Columns { fields: Vec::new(), table: ArrowTable { rows, columns: Vec::new() } }
     }
@@ -73,7 +73,7 @@ impl Columns {
         self.push(name, ColumnType::F64, true, BatchColumn { values: ColumnValues::F64(values), validity });
     }
 
-    /// Adds answers.
+    /// Adds a column of truth values.
     pub fn bool(&mut self, name: &str, values: impl Iterator<Item = bool>) {
         let mut bits = Vec::new();
         crate::table::put_bits(&mut bits, &values.collect::<Vec<_>>(), |is_set| is_set);
@@ -116,7 +116,7 @@ impl Columns {
     }
 }
 
-/// Values, 0 where there is none, and which are there.
+/// Values, 0 for missing ones, and which are there.
 fn parted<T: Copy + Default>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Option<Validity>) {
     let values: Vec<Option<T>> = values.collect();
     let validity = Validity::of(&values, |value| value.is_some());

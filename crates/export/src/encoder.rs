@@ -25,7 +25,7 @@ pub struct BatchEncoder {
     pub(crate) names: Names,
     /// Names of the levels, memory last.
     pub(crate) levels: Vec<String>,
-    /// Cycles until they answer.
+    /// Cycles until the levels serve a load.
     pub(crate) latencies: Vec<u32>,
     /// The causes of misses, if they are known.
     pub(crate) why: Option<WhyColumns>,
@@ -51,7 +51,7 @@ struct Texts {
 }
 
 impl BatchEncoder {
-    /// `causes`: whether the accesses say why they missed.
+    /// `causes`: whether the accesses have causes of their misses.
     pub fn new(trace: Arc<Trace>, machine: &Machine, causes: bool) -> BatchEncoder {
         let levels = level_names(machine);
         let why = WhyColumns {
@@ -113,8 +113,9 @@ impl BatchEncoder {
         fields
     }
 
-    /// Makes `table` a batch's columns; `cells` are those of the [`memlode_attribute::annotate::Annotations`] that gave it. The memory of what
-    /// the table held is used again; what the batch has no use for comes back, for
+    /// Fills `table` with a batch's columns; `cells` are those of the
+    /// [`memlode_attribute::annotate::Annotations`] that returned it. The memory of the old table
+    /// is reused; unused memory comes back, for
     /// [`give_back`](memlode_attribute::annotate::Annotations::give_back).
     pub fn encode(
         &mut self,
@@ -204,7 +205,7 @@ impl BatchEncoder {
     }
 }
 
-/// Returns what a machine calls its levels, memory last.
+/// Returns the names of a machine's levels, memory last.
 pub fn level_names(machine: &Machine) -> Vec<String> {
     build::served_by(&build::level_names(machine))
 }

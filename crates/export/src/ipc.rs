@@ -5,8 +5,8 @@
 //! stream    schema  (dictionary | record batch)*  0xFFFFFFFF 0
 //! file      "ARROW1" 0 0  stream  footer: schema, where the messages are  length of footer  "ARROW1"
 //! ```
-//! A dictionary is sent when a batch first refers to it, and again, whole, when it has grown: readers that know no deltas can
-//! replace it. <https://arrow.apache.org/docs/format/Columnar.html>
+//! A dictionary is sent when a batch first refers to it, and again, whole, when it has grown:
+//! readers that know no deltas can replace it. <https://arrow.apache.org/docs/format/Columnar.html>
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 64;
 /// Metadata begin and end at multiples of this.
 const METADATA: usize = 8;
 
-/// Says that a message follows.
+/// Marks the beginning of a message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// The beginning and the end of a file.
@@ -98,7 +98,7 @@ impl<W: Write> StreamWriter<W> {
         self.message(ipc::MessageHeader::RecordBatch(Box::new(batch)), &buffers)
     }
 
-    /// Writes the end, and gives back what it wrote to.
+    /// Writes the end, and returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.write_all(&CONTINUATION)?;
         self.out.write_all(&[0; 4])?;
@@ -232,7 +232,7 @@ fn field(field: &Field, id: i64) -> ipc::Field {
     ipc::Field { nullable, dictionary, children: Some(children), ..plain(&field.name, type_) }
 }
 
-/// A field whose values are all there, and are no keys.
+/// A field without missing values and without keys.
 fn plain(name: &str, type_: ipc::Type) -> ipc::Field {
     ipc::Field {
         name: Some(name.to_string()),

@@ -21,7 +21,7 @@ pub(crate) const NONE: i32 = -1;
 /// Kinds of accesses.
 pub(crate) const KINDS: [&str; 6] = ["load", "store", "atomic load", "atomic store", "update", "prefetch"];
 
-/// Homes of objects; of memory of unknown origin there is nothing to say.
+/// Homes of objects; memory of unknown origin has none.
 pub(crate) const HOMES: [&str; 3] = ["heap", "global", "stack"];
 
 /// A row's text besides its own numbers: its cell's keys.
@@ -69,7 +69,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Spells out what the sites of a trace are called.
+    /// Formats the names of a trace's sites.
     pub fn new(trace: Arc<Trace>) -> Names {
         let mut names = SiteNames::default();
         let sites = trace.sites().sites().iter().map(|site| names.keys(&trace, site)).collect();

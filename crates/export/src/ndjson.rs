@@ -1,4 +1,4 @@
-//! One JSON object a line. What is unknown is left out.
+//! One JSON object a line. Unknown values are left out.
 
 use std::io::{self, Write};
 
@@ -75,7 +75,7 @@ impl<W: Write> LineWriter<W> {
         Ok(())
     }
 
-    /// Gives back what it wrote to.
+    /// Returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

@@ -15,22 +15,22 @@ use thiserror::Error;
 
 use crate::encoder::{BatchEncoder, level_names};
 
-/// Which accesses, and what to say of them.
+/// Which accesses are exported, and which of their facts.
 #[derive(Clone, Debug, Default)]
 pub struct ExportRequest {
     /// Why they missed, too, with the machine set up so.
     pub causes: Option<Setup>,
     /// One thread only: `PROCESS.THREAD`, or `THREAD` of process 0.
     pub thread: Option<String>,
-    /// Only those that these levels answered; empty: all.
+    /// Only accesses that these levels served; empty: all.
     pub levels: Vec<String>,
-    /// Only those that the first level could not answer.
+    /// Only accesses that missed the first level.
     pub misses_only: bool,
-    /// So many at most.
+    /// The most accesses that are exported.
     pub limit: Option<u64>,
-    /// Those with these numbers in replay order only; `None`: all.
+    /// Only accesses with these numbers in replay order; `None`: all.
     pub stretch: Option<Range<u64>>,
-    /// Simulate no caches: the level is then not known, and every access says the first one.
+    /// Simulate no caches: the level is then unknown, and every access has the first one.
     pub without_caches: bool,
 }
 
@@ -43,7 +43,7 @@ pub enum Refused {
     /// No such thread.
     #[error("there is no thread {wanted}; the trace has {}", known.join(", "))]
     Thread {
-        /// As it was asked for.
+        /// The name as requested.
         wanted: String,
         /// Some that there are.
         known: Vec<String>,
@@ -53,9 +53,9 @@ pub enum Refused {
     Level {
         /// The machine.
         machine: String,
-        /// As it was asked for.
+        /// The name as requested.
         wanted: String,
-        /// Those that there are.
+        /// The valid names.
         known: Vec<String>,
     },
     /// Impossible caches or translations.
@@ -68,7 +68,7 @@ pub enum Refused {
     },
 }
 
-/// Starts what is asked for: a replay, and what makes columns of its batches.
+/// Starts the request: a replay, and the encoder of its batches.
 pub fn start(
     trace: &Arc<Trace>,
     machine: &Machine,
@@ -104,7 +104,7 @@ pub fn find_thread(trace: &Trace, wanted: &str) -> Result<ThreadId, Refused> {
     Ok(ThreadId(found? as u32))
 }
 
-/// The levels that are asked for, a bit each.
+/// The requested levels, a bit each.
 fn levels(request: &ExportRequest, machine: &Machine) -> Result<u32, Refused> {
     let all = if request.misses_only { !1 } else { u32::MAX };
     if request.levels.is_empty() {

@@ -1,8 +1,9 @@
 //! Counts by call stack, for the formats of profilers.
 //!
-//! A sample is what one thread did on one call path at one site with objects of one class, so sums over samples are the
-//! report's totals to the digit. Cycles of waiting are fractions in the model and whole numbers in these formats: they are rounded so
-//! that the first *n* samples together have the rounded sum of the first *n*, and all of them that of the report.
+//! A sample has the counts of one thread, call path, site and class of objects, so sums over
+//! samples equal the report's totals. Cycles of waiting are fractions in the model and whole
+//! numbers in these formats: they are rounded so that the first *n* samples together have the
+//! rounded sum of the first *n*, and all of them that of the report.
 
 use memlode_attribute::place::{Line, place, what};
 use memlode_attribute::stack::{StackLine, stack};
@@ -29,7 +30,7 @@ pub struct StackMetric {
 pub struct StackFunction {
     /// Demangled.
     pub name: String,
-    /// As the linker knows it.
+    /// The linkage name.
     pub linkage_name: String,
     /// Its file, where that is known.
     pub file: Option<String>,
@@ -63,7 +64,7 @@ pub struct StackSample {
     pub values: Vec<u64>,
 }
 
-/// Samples, and what they refer to.
+/// Samples, and the tables to which they refer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
     /// The command that was recorded.
@@ -77,7 +78,7 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Makes them of what was counted.
+    /// Makes stacks of the counts.
     pub fn of(counted: &Counted<'_>) -> Stacks {
         let mut maker = Maker::new(counted);
         let mut waits = Rounded::default();

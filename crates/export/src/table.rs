@@ -60,7 +60,7 @@ impl Strings {
         strings
     }
 
-    /// Adds one; returns its number. Offsets have 31 bits: what goes beyond is empty.
+    /// Adds a text; returns its number. Offsets have 31 bits: texts beyond that are empty.
     pub fn push(&mut self, text: &str) -> i32 {
         let fits = self.bytes.len() + text.len() <= i32::MAX as usize;
         self.bytes.extend_from_slice(if fits { text.as_bytes() } else { b"" });
@@ -138,7 +138,7 @@ pub enum ListItems<'a> {
 }
 
 impl ColumnValues {
-    /// As they lie in memory; of lists, where each begins.
+    /// The bytes in memory; for lists, the beginning of each.
     pub fn bytes(&self) -> &[u8] {
         match self {
             ColumnValues::U64(values) => bytemuck::cast_slice(values),
@@ -154,7 +154,7 @@ impl ColumnValues {
         }
     }
 
-    /// Returns what lists are cut from.
+    /// Returns the items that lists are cut from.
     pub fn items(&self) -> Option<ListItems<'_>> {
         match self {
             ColumnValues::TextLists(_, texts) => Some(ListItems::Texts(texts)),
@@ -163,7 +163,7 @@ impl ColumnValues {
         }
     }
 
-    /// Returns what keys stand for.
+    /// Returns the strings that keys refer to.
     pub fn strings(&self) -> Option<&Arc<Strings>> {
         match self {
             ColumnValues::Keys8(_, strings) | ColumnValues::Keys32(_, strings) => Some(strings),
@@ -175,7 +175,7 @@ impl ColumnValues {
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchColumn {
-    /// Its values; where one is missing, whatever.
+    /// Its values; missing ones may have any value.
     pub values: ColumnValues,
     /// Which are there; `None`: all.
     pub validity: Option<Validity>,
@@ -224,7 +224,7 @@ fn bits<T: Copy>(values: &[T], is_set: impl Fn(T) -> bool) -> Vec<u8> {
     bits
 }
 
-/// The same behind what there is.
+/// Appends bits behind those that are there.
 pub(crate) fn put_bits<T: Copy>(bits: &mut Vec<u8>, values: &[T], is_set: impl Fn(T) -> bool) {
     let byte = |eight: &[T]| {
         eight.iter().enumerate().fold(0, |byte, (at, &value)| byte | u8::from(is_set(value)) << at)

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, StatFs, fstat, fstatfs, openat};
 
-/// A file's owner alone reads and writes it: a trace tells where a program keeps its data.
+/// Only a file's owner reads and writes it: a trace shows where a program keeps its data.
 pub(crate) const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Flags that every opening has: no wait for the other end of a FIFO, no terminal that becomes
-/// ours, no child that inherits.
+/// Flags of every opening: it does not wait for the other end of a FIFO, gets no terminal, and
+/// children do not inherit it.
 const ALWAYS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// File systems that files of a trace's making may lie in.
@@ -19,15 +19,15 @@ const ALWAYS: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOE
 pub(crate) enum Storage {
     /// Whichever.
     Any,
-    /// File systems that keep what is written to them.
+    /// File systems that keep the data written to them.
     Stored,
 }
 
-/// Opens a regular file of a directory. `flags` say for what, and whether a link in the place of
-/// the file is followed.
+/// Opens a regular file of a directory. `flags` are those of `open`; they decide whether a link in
+/// the place of the file is followed.
 ///
-/// The file is looked at by a descriptor that opens nothing (`O_PATH`), since opening a device has
-/// effects. What is opened then must be the same file.
+/// The file is first examined by a descriptor that opens nothing (`O_PATH`), since opening a device
+/// has effects. The file that is then opened must be the same.
 pub(crate) fn open(folder: BorrowedFd<'_>, name: &Path, flags: OFlags, storage: Storage) -> io::Result<File> {
     let seen = look(folder, name, flags & OFlags::NOFOLLOW)?;
     let known = regular(&seen)?;
@@ -89,9 +89,8 @@ fn said(kind: FileType) -> &'static str {
     }
 }
 
-/// Returns whether a file system keeps files. Those of the kernel have no blocks (`simple_statfs`),
-/// and nor have three that keep files all the same: in memory, as large as it gets, or as a process
-/// sees fit.
+/// Returns whether a file system keeps files. Those of the kernel have no blocks (`simple_statfs`).
+/// Three others have none either, and keep files: in memory, in memory that grows, or in a process.
 fn is_stored(system: &StatFs) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;

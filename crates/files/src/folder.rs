@@ -1,4 +1,4 @@
-//! A directory whose files may have been made by anybody.
+//! A directory whose files may come from strangers.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::door::{self, PRIVATE_FILE, Storage};
 /// Names that a fresh file is tried under; others may be taken.
 const ATTEMPTS: u32 = 100;
 
-/// A directory, open. Names lead to what lies in it and below, and never out of it: no link is
+/// A directory, open. Names lead to files in it and below, and never out of it: no link is
 /// followed.
 ///
 /// ```
@@ -53,7 +53,7 @@ impl Folder {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// It returns the error of the system, or says that the name leads to something else than a
+    /// It returns the error of the system, or an error if the name leads to something other than a
     /// regular file, such as a link, or lies behind a link.
     pub fn file(&self, name: &Path) -> io::Result<File> {
         self.opened(name, OFlags::RDONLY)
@@ -75,8 +75,8 @@ impl Folder {
         crate::read_whole(self.file(name)?, most)
     }
 
-    /// The contents of a regular file of at most `most` bytes that is stored somewhere, as
-    /// [`crate::read_stored`] says.
+    /// The contents of a regular file of at most `most` bytes in a file system that stores files,
+    /// like [`crate::read_stored`].
     ///
     /// # Errors
     /// It fails where [`Folder::read`] does, or if the file is one of the kernel's.
@@ -99,7 +99,7 @@ impl Folder {
     /// Names in the directory, or in one below it, in no order; none if that does not exist.
     ///
     /// # Errors
-    /// It returns the error of the system, or says that there is a link on the way.
+    /// It returns the error of the system, or an error if there is a link on the way.
     pub fn names(&self, below: Option<&Path>) -> io::Result<Vec<OsString>> {
         let opened = match below.map(|name| self.folder(name)).transpose() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -135,8 +135,8 @@ impl Folder {
         Ok(fresh(fd(self, &parent), last)?)
     }
 
-    /// Makes or replaces a file as a whole: what is written is a fresh file that takes the name
-    /// once it is complete, so nothing is ever written through what had the name before.
+    /// Makes or replaces a file as a whole: a fresh file takes the name once it is complete, so
+    /// nothing is ever written through an old link.
     ///
     /// # Errors
     /// It returns the error of the system; then the file is as it was.
@@ -152,7 +152,7 @@ impl Folder {
         written
     }
 
-    /// Copies what lies in this directory, and below it, into another one; files there must be new.
+    /// Copies the files in this directory, and below it, into another one; files there must be new.
     /// Only directories and regular files are copied.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
-//! Files that others named or made: the one door to them.
+//! Files that others named or made: all of them are opened here.
 //!
 //! A trace may come from anybody, and so may the path of a source, an image or a machine file. A
 //! FIFO in the place of a file makes its reader wait for ever, a device never ends, opening one may
 //! have effects of its own, and a symbolic link leads to any file of the reader's. So a file is
-//! looked at before it is opened, opened without waiting, and read up to a size.
+//! examined before it is opened, opened without waiting, and read up to a size.
 //!
 //! | a file that … | is read by |
 //! |---|---|
@@ -42,8 +42,8 @@ pub const SOURCE: u64 = 16 << 20;
 /// Opens a regular file for reading, without waiting. Links are followed.
 ///
 /// # Errors
-/// It returns the error of the system, or says that the path leads to something else: a directory,
-/// a FIFO, a socket or a device.
+/// It returns the error of the system, or an error if the path leads to something else: a
+/// directory, a FIFO, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     door::open(CWD, path, OFlags::RDONLY, door::Storage::Any)
 }
@@ -51,7 +51,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// The contents of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`] and reading say, or that the file has more bytes.
+/// Those of [`open`] and of reading, or that the file has more bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_whole(open(path)?, most)
 }
@@ -59,23 +59,24 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The contents of a regular file of at most `most` bytes, all of it text.
 ///
 /// # Errors
-/// As [`read`] says, or that it is not UTF-8.
+/// Those of [`read`], or that the text is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// The contents of a regular file that is stored somewhere: in the file systems of the kernel
-/// (`/proc`, `/sys` and their like) reading may wait, change something, or tell what is no file.
+/// The contents of a regular file in a file system that stores files. In those of the kernel
+/// (`/proc`, `/sys` and their like) reading may wait, change something, or return text that no file
+/// has.
 ///
 /// FUSE counts as storage, for sources lie on shared folders, too.
 ///
 /// # Errors
-/// As [`read`] says, or that the file is one of the kernel's.
+/// Those of [`read`], or that the file is one of the kernel's.
 pub fn read_stored(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_whole(door::open(CWD, path, OFlags::RDONLY, door::Storage::Stored)?, most)
 }
 
-/// Reads what an open file has, at most `most` bytes.
+/// Reads an open file, at most `most` bytes.
 fn read_whole(file: File, most: u64) -> io::Result<Vec<u8>> {
     let expected = file.metadata()?.len();
     if expected > most {

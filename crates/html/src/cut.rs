@@ -9,7 +9,7 @@ const KEPT: f64 = 0.995;
 /// A table of no more rows stays whole.
 const SMALL: usize = 200;
 
-/// Rows that are kept at most of each table.
+/// The most rows of a table that are kept.
 const MOST: usize = 3_000;
 
 /// Rows of each kind of transfers that are kept at most.
@@ -28,7 +28,7 @@ pub struct LeftOut {
     wait_cycles: f64,
 }
 
-/// Leaves rows out of the tables of a report, and tells how many.
+/// Leaves rows out of the tables of a report, and returns their number.
 pub fn cut(report: &mut Report) -> Vec<LeftOut> {
     if let Some(sharing) = &mut report.sharing {
         sharing.false_sharing.truncate(MOST_TRANSFERS);

@@ -199,7 +199,7 @@ fn text(
     }
 }
 
-/// A line without tabs and characters that nobody sees, and not too long.
+/// A line without tabs and invisible characters, and not too long.
 fn readable(text: &str) -> String {
     let mut out = String::new();
     for c in text.trim_end().chars().take(MOST_CHARACTERS) {

@@ -74,7 +74,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Puts texts in the places of `{{name}}`, once: what they hold is not looked at.
+/// Replaces each `{{name}}` by its text, once: texts themselves are not searched.
 fn fill(template: &str, texts: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = template;

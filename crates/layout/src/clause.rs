@@ -38,7 +38,7 @@ impl Clause {
     }
 }
 
-/// A fault in the text of an edit: its place, and what is wrong there.
+/// An error in the text of an edit: its place, and a message.
 ///
 /// Displayed, it shows the line and marks the word.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

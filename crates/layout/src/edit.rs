@@ -33,7 +33,7 @@ pub enum Edit {
         /// Members; none: all.
         members: Vec<String>,
     },
-    /// `aosoa arc by 8`: blocks of so many elements, each block an array for each member.
+    /// `aosoa arc by 8`: blocks of this many elements, each block an array for each member.
     Aosoa {
         /// The type.
         structure: String,
@@ -98,8 +98,8 @@ pub enum Edit {
         /// The object.
         object: String,
     },
-    /// `deal cells by 4`: elements are dealt to so many parts in turn; each part lies together, on
-    /// cache lines of its own.
+    /// `deal cells by 4`: elements are dealt in turn to this many parts; each part lies together,
+    /// on cache lines of its own.
     Deal {
         /// The object.
         object: String,
@@ -152,9 +152,9 @@ pub enum Scope {
 /// The memory nodes that an object's pages are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePlacement {
-    /// Pages in turn.
+    /// Pages alternate between nodes.
     Interleave,
-    /// As many contiguous parts as there are nodes.
+    /// One contiguous part for each node.
     Blockwise,
     /// The node of the thread that touches a page first.
     FirstTouch,
@@ -267,7 +267,7 @@ const LINKS: [(&str, Link); 3] =
 const SCOPES: [(&str, Scope); 3] =
     [("type", Scope::Type), ("element", Scope::Element), ("object", Scope::Object)];
 
-/// `; did you mean …?`, or the list of what there is.
+/// `; did you mean …?`, or the list of valid words.
 fn suggestion(word: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
     match near.min_by_key(|(distance, _)| *distance) {
@@ -278,11 +278,11 @@ fn suggestion(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The words of a clause, taken one by one; what is left at the end has no place.
+/// The words of a clause, taken one by one; words that are left at the end are errors.
 struct Words<'a> {
     text: &'a str,
     clause: &'a Clause,
-    /// Keys that were asked for.
+    /// Keys that were used.
     used: Vec<&'static str>,
 }
 
@@ -456,7 +456,7 @@ impl Words<'_> {
         }
     }
 
-    /// Refuses words that no one asked for.
+    /// Refuses words that were not used.
     fn nothing_left(&self) -> Result<(), EditError> {
         let verb = self.verb();
         if let Some(item) = self.clause.items.first()

@@ -43,7 +43,7 @@ pub enum Role {
     Base,
     /// The pointer to the virtual function table.
     VirtualTable,
-    /// An array at the end whose length the type does not tell.
+    /// An array at the end whose length the type leaves open.
     FlexibleArray,
 }
 

@@ -1,4 +1,5 @@
-//! Laws that every layout keeps, whatever was edited: no byte is lost or shared, and all are aligned and in bounds.
+//! Laws that every layout keeps, after any edits: no byte is lost or shared, and all are aligned
+//! and in bounds.
 
 use memlode_layout::{AddressUse, Edit, Layout, Link, PartPiece, Refusal, Role, Structure, StructureMember};
 use proptest::prelude::*;
@@ -49,7 +50,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     prop::collection::vec(edit, 0..5)
 }
 
-/// The layout after those of the edits that it takes.
+/// The layout after all edits that it accepts.
 fn edited(structure: Structure, edits: &[Edit]) -> (Layout, Vec<Edit>) {
     let mut layout = Layout::compiled(structure).unwrap();
     let mut taken = Vec::new();

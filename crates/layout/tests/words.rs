@@ -1,4 +1,5 @@
-//! Edits as words: both forms say the same, what is written is read again, and faults are marked where they stand.
+//! Edits as words: both forms mean the same, written edits can be read again, and errors are marked
+//! at their place.
 
 use memlode_layout::{Edit, Link, PagePlacement, Scope, edits_from_text, edits_from_toml};
 use proptest::prelude::*;
@@ -84,7 +85,7 @@ fn both_forms_say_the_same() {
     assert_eq!(edits[9].to_string(), "group xs,\"main.c:12\"");
 }
 
-/// The message, and what is marked of the line.
+/// The message, and the marked part of the line.
 fn fault(text: &str) -> (String, String) {
     let error = edits_from_text(text).unwrap_err();
     let shown = error.to_string();

@@ -13,7 +13,7 @@ const PAGE_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 pub struct TlbArray {
     /// `L1 DTLB`, …
     pub name: String,
-    /// 1: asked for every access; 2: asked when level 1 has no translation.
+    /// 1: looked up for every access; 2: looked up when level 1 has no translation.
     pub level: u32,
     /// Sizes of the pages it holds translations of, in bytes.
     pub page_bytes: Vec<u64>,

@@ -15,7 +15,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// A number that nobody measured on this machine.
+    /// A number that was not measured on this machine.
     pub const fn assumed(value: f64) -> Constant {
         Constant { value, spread: None }
     }
@@ -28,9 +28,9 @@ impl Constant {
 
 /// Costs of waiting beyond latencies. Cycles are those of the core's clock.
 ///
-/// The defaults are what was measured on one guest of a Sapphire Rapids server, and of atomic operations,
-/// fences and sharing on one of a Zen 3; page walks at a time are Skylake's. A machine file that says nothing of a constant
-/// has them, as assumed.
+/// The defaults were measured on one guest of a Sapphire Rapids server; those of atomic operations,
+/// fences and sharing on one of a Zen 3; the number of simultaneous page walks is Skylake's. If a
+/// machine file lacks a constant, the default is assumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// The core's clock in GHz, under load.
@@ -53,11 +53,12 @@ pub struct Costs {
     pub atomic_cycles: Constant,
     /// Cycles of a store and a full fence behind it, to a line that is there.
     pub fence_cycles: Constant,
-    /// Cycles from a branch that was foretold wrongly, once it is known, to what comes next.
+    /// Cycles from the outcome of a mispredicted branch to the next instruction.
     pub mispredict_cycles: Constant,
     /// Factor by which a thread counts more slowly, with ten cycles of work between, where another does in the same line.
     pub counting_slowdown: Constant,
-    /// Cycles of a first touch of a page, in which the kernel finds a free one and maps it, without what zeroing it takes.
+    /// Cycles of a first touch of a page, in which the kernel finds a free one and maps it, without
+    /// those of zeroing it.
     pub fault_cycles: Constant,
     /// Cycles for which the kernel zeroes a line of such a page.
     pub zeroed_line_cycles: Constant,
@@ -67,7 +68,7 @@ pub struct Costs {
     pub far: Option<SharingCosts>,
 }
 
-/// Costs of a line that two cores use in turn.
+/// Costs of a line that two cores use alternately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharingCosts {
     /// From a request to the line's arrival from the core that wrote it, in cycles.
@@ -79,11 +80,12 @@ pub struct SharingCosts {
 }
 
 impl Costs {
-    /// A thread that counts in a line which it fights for loses little: below this [`Costs::counting_slowdown`], its loads
-    /// take what its own stores left that still wait for the line. 1.1 was measured where they do, 3 to 12 where not.
+    /// A thread that counts in a contended line loses little below this
+    /// [`Costs::counting_slowdown`]: its loads take the values of its own stores that still wait
+    /// for the line. 1.1 was measured where they do, 3 to 12 where they do not.
     const FORWARDS: f64 = 1.7;
 
-    /// Returns whether a core goes on with what an own store left that waits for its line.
+    /// Returns whether a core goes on with the value of an own store that waits for its line.
     pub fn forwards_waiting_stores(&self) -> bool {
         self.counting_slowdown.value < Self::FORWARDS
     }

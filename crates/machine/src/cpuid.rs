@@ -15,7 +15,8 @@ pub struct CpuidCache {
     pub threads: u32,
 }
 
-/// Data and unified caches of the processor we run on, innermost first; empty if it does not tell.
+/// Data and unified caches of the host processor, innermost first; empty if `cpuid` does not list
+/// them.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn read() -> Vec<CpuidCache> {
     use raw_cpuid::{CacheType, CpuId};

@@ -1,4 +1,5 @@
-//! A TOML table that is read key by key, remembers what was asked for, and complains with the line.
+//! A TOML table that is read key by key, remembers which keys were read, and reports errors with
+//! their line.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -221,7 +222,7 @@ impl<'t, 'a> Table<'t, 'a> {
         tables.collect()
     }
 
-    /// Refuses keys that nobody asked for: a misspelt key must not be ignored.
+    /// Refuses keys that were not read: a misspelt key must not be ignored.
     pub fn finish(self) -> Result<(), MachineError> {
         match self.entries.keys().find(|key| !self.asked.contains(&key.get_ref().as_ref())) {
             None => Ok(()),

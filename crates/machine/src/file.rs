@@ -118,7 +118,8 @@ fn level(table: &mut Table, line_bytes: u32, cores: u32, file: &str) -> Result<L
     })
 }
 
-/// A level against the one inside it. Sizes may shrink outwards; lines and groups of cores may not.
+/// Checks a level against the one inside it. Outer levels may be smaller; lines and groups of cores
+/// may not shrink.
 fn nests(table: &Table, inner: &Level, outer: &Level) -> Result<(), MachineError> {
     if outer.line_bytes < inner.line_bytes {
         let message = format!(

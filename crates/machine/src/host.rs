@@ -19,14 +19,15 @@ pub struct HostSources {
     pub sys: PathBuf,
     /// Root of procfs.
     pub proc: PathBuf,
-    /// Answers of `cpuid`.
+    /// Results of `cpuid`.
     pub cpuid: Vec<CpuidCache>,
     /// The file of [`measured_file`], whether there is one or not.
     pub measured: Option<PathBuf>,
 }
 
-/// Returns where `memlode machine calibrate` keeps what it measured: `memlode/host.toml` in `$XDG_CONFIG_HOME`, else in
-/// `$HOME/.config`. None if neither variable is set to an absolute path.
+/// Returns the file in which `memlode machine calibrate` keeps its results: `memlode/host.toml` in
+/// `$XDG_CONFIG_HOME`, else in `$HOME/.config`. `None` if neither variable is set to an absolute
+/// path.
 pub fn measured_file() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
@@ -52,7 +53,7 @@ struct Found {
 }
 
 impl HostSources {
-    /// The file with what was measured here, if it is of this processor; else what the system says.
+    /// The file of calibration, if it is of this processor; else the description from the system.
     pub fn detect(&self) -> Machine {
         let mut notes = Vec::new();
         match self.measured(&mut notes) {
@@ -61,7 +62,7 @@ impl HostSources {
         }
     }
 
-    /// The machine of the file with what was measured, unless there is none or it is of another processor.
+    /// The machine of the file of calibration, unless there is none or it is of another processor.
     fn measured(&self, notes: &mut Vec<String>) -> Option<Machine> {
         let path = self.measured.as_ref()?;
         let file = path.display().to_string();
@@ -89,8 +90,9 @@ impl HostSources {
         Some(Machine { name: "host".to_string(), ..machine })
     }
 
-    /// Sysfs if it shows caches, else `cpuid`, else the built-in machine of the same processor, else `generic`.
-    /// Latencies and rules are nowhere to be read: they are those of the built-in machine.
+    /// Sysfs if it shows caches, else `cpuid`, else the built-in machine of the same processor,
+    /// else `generic`. The system does not give latencies and rules: they are those of the built-in
+    /// machine.
     pub fn described(&self, mut notes: Vec<String>) -> Machine {
         let processor = self.processor();
         let (kin, kinship) = processor.kin();
@@ -216,7 +218,7 @@ impl Processor {
         processor
     }
 
-    /// Returns how this processor names itself; none if the kernel does not say.
+    /// Returns the name of this processor; `None` if the kernel does not give it.
     fn identity(&self) -> Option<Identity> {
         let (vendor, model) = (self.vendor.clone()?, self.model?);
         Some(Identity { vendor, family: self.family, models: vec![model..=model], features: Vec::new() })
@@ -325,7 +327,7 @@ fn from_processors(processors: &BTreeMap<u32, Vec<CacheInfo>>) -> Found {
     Found { cores: cores.len() as u32, levels: levels.collect(), notes }
 }
 
-/// The found levels if a machine can be made of them; otherwise a note says what is wrong.
+/// The found levels if they make a possible machine; otherwise a note says why not.
 fn usable(mut found: Found, origin: &str, notes: &mut Vec<String>) -> Option<Found> {
     let mut inner: Option<&Level> = None;
     for level in &mut found.levels {
@@ -349,8 +351,9 @@ fn usable(mut found: Found, origin: &str, notes: &mut Vec<String>) -> Option<Fou
     (1..=8).contains(&found.levels.len()).then_some(found)
 }
 
-/// Adds what no interface tells, from the kindred machine's levels of the same rank: latencies, and the rules that a
-/// level of the found shape can have. The outermost goes with the outermost.
+/// Adds facts that no interface gives, from levels of the same rank of the most similar machine:
+/// latencies, and the rules that a level of the found shape can have. The outermost corresponds to
+/// the outermost.
 fn add_the_untold(host: &mut Machine, kin: &Machine) {
     let outermost = host.levels.len() - 1;
     for i in 0..host.levels.len() {

@@ -1,6 +1,7 @@
 //! Descriptions of machines: caches, sharing, latencies; files and host detection.
 //!
-//! A machine is data: one file in `machines/` with its sources, or what the kernel says of the host.
+//! A machine is data: one file in `machines/` with its sources, or the kernel's description of the
+//! host.
 //!
 //! ```
 //! use memlode_machine::Machine;

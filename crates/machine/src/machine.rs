@@ -19,7 +19,7 @@ pub struct Machine {
     pub name: String,
     /// One line for people.
     pub description: String,
-    /// Sources of the numbers. For the host, the kernel or processor interface that answered.
+    /// Sources of the numbers. For the host, the interface of the kernel or processor.
     pub sources: Vec<String>,
     /// Physical cores (not hardware threads).
     pub cores: u32,
@@ -27,7 +27,7 @@ pub struct Machine {
     pub line_bytes: u32,
     /// Bytes of an ordinary page.
     pub page_bytes: u64,
-    /// Cycles from a load to its value when memory answers.
+    /// Cycles from a load to its value when memory serves it.
     pub memory_latency_cycles: u32,
     /// Caches, innermost first; at least one.
     pub levels: Vec<Level>,
@@ -39,7 +39,7 @@ pub struct Machine {
     pub in_flight: Option<InFlight>,
     /// NUMA nodes, each with its part of the cores.
     pub nodes: u32,
-    /// Cycles from a load to its value when another node's memory answers.
+    /// Cycles from a load to its value when another node's memory serves it.
     pub remote_latency_cycles: u32,
     /// Costs of waiting beyond latencies.
     pub costs: Costs,
@@ -49,8 +49,8 @@ pub struct Machine {
     pub coherence: Coherence,
     /// Processors that this description fits.
     pub identities: Vec<Identity>,
-    /// The first twelve hexadecimal digits of the SHA-256 of the file it was read from; none if it was
-    /// put together of what the system says.
+    /// The first twelve hexadecimal digits of the SHA-256 of its file; `None` if the system
+    /// described it.
     pub file_hash: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub enum Provenance {
     Assumed,
 }
 
-/// Interquartile range over median of measured latencies; none of those that are assumed.
+/// Interquartile range over median of measured latencies; none for assumed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencySpreads {
     /// The spread of [`Machine::memory_latency_cycles`].
@@ -79,8 +79,8 @@ pub struct LatencySpreads {
 pub struct Level {
     /// `L1d`, `L2`, …
     pub name: String,
-    /// Bytes of one cache of this level. Need not grow outwards: a system-level cache can be smaller than
-    /// the caches it backs.
+    /// Bytes of one cache of this level. It may be smaller than an inner one: a system-level cache
+    /// can be smaller than the caches it backs.
     pub bytes: u64,
     /// Lines in a set.
     pub ways: u32,
@@ -88,7 +88,7 @@ pub struct Level {
     pub line_bytes: u32,
     /// Number of cores that share one cache of this level; 1 is private.
     pub shared_by: u32,
-    /// Cycles from a load to its value when this level answers.
+    /// Cycles from a load to its value when this level serves it.
     pub latency_cycles: u32,
     /// Interquartile range over median of that, if it was measured on this machine.
     pub latency_spread: Option<f64>,
@@ -114,8 +114,8 @@ pub struct Identity {
     pub family: Option<u32>,
     /// x86: models; Arm: part numbers.
     pub models: Vec<RangeInclusive<u32>>,
-    /// Features of `/proc/cpuinfo` that only this core and later ones have. Hypervisors hide models, and then these tell what is
-    /// nearest. Empty: nothing does.
+    /// Features of `/proc/cpuinfo` that only this core and later ones have. Hypervisors hide
+    /// models, and then these features find the nearest machine. Empty if there are none.
     pub features: Vec<String>,
 }
 
@@ -125,7 +125,8 @@ impl Machine {
         self.levels.iter().map(|level| level.latency_cycles).chain([self.memory_latency_cycles]).collect()
     }
 
-    /// Returns what a core keeps in flight; where the description does not say, what `generic` has, as few as any.
+    /// Returns the limits of a core; where the description lacks them, those of `generic`, the
+    /// smallest of all.
     pub fn flight(&self) -> InFlight {
         self.in_flight.unwrap_or(InFlight { stores: 56, instructions: 224 })
     }
@@ -141,8 +142,8 @@ impl Machine {
         }
     }
 
-    /// Returns what a user means by `--machine`: `host`, the name of a built-in machine, or the path of a file
-    /// (anything with a `/` or ending in `.toml`).
+    /// Returns the machine of a `--machine` argument: `host`, the name of a built-in machine, or
+    /// the path of a file (anything with a `/` or ending in `.toml`).
     pub fn find(wanted: &str) -> Result<Machine, MachineError> {
         if wanted == "host" {
             Ok(Machine::host())
@@ -166,9 +167,9 @@ impl Machine {
         file::read(text, file)
     }
 
-    /// The machine we run on: the file that `memlode machine calibrate` wrote for this processor, or what
-    /// the system says. Never fails: what cannot be found out is taken from the built-in machine of the
-    /// same processor, else from `generic`; `sources` and each level's `provenance` say what was done.
+    /// The host machine: the file that `memlode machine calibrate` wrote for this processor, or the
+    /// system's description. Never fails: missing facts are taken from the built-in machine of the
+    /// same processor, else from `generic`; `sources` and each level's `provenance` record that.
     pub fn host() -> Machine {
         HostSources::default().detect()
     }
@@ -189,7 +190,7 @@ pub enum MachineError {
         /// The system's error.
         error: std::io::Error,
     },
-    /// The file says something impossible.
+    /// The file describes something impossible.
     #[error("{file}:{line}: {message}")]
     Invalid {
         /// The file.

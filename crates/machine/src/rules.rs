@@ -74,7 +74,7 @@ impl Rules {
         })
     }
 
-    /// The key at fault and what is wrong with it, if a level of this shape cannot have these rules.
+    /// The key at fault and its error, if a level of this shape cannot have these rules.
     pub(crate) fn problem(&self, level: &Level, inner: Option<&Level>) -> Option<(&'static str, String)> {
         let Level { ways, line_bytes, .. } = *level;
         if self.replacement == Replacement::TreePlru && !ways.is_power_of_two() {

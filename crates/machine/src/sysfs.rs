@@ -16,8 +16,8 @@ pub struct CacheInfo {
     pub place: String,
 }
 
-/// Data and unified caches of each online processor, innermost first. Processors without any are left out.
-/// The error says which directory is incomplete.
+/// Data and unified caches of each online processor, innermost first. Processors without any are
+/// left out. The error names the incomplete directory.
 pub fn read(sys: &Path) -> Result<BTreeMap<u32, Vec<CacheInfo>>, String> {
     let root = sys.join("devices/system/cpu");
     let mut processors = BTreeMap::new();

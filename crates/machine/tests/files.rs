@@ -1,4 +1,4 @@
-//! Machine files: what is read, and what is said of files that make no sense.
+//! Machine files: what is read, and the errors of files that make no sense.
 
 use memlode_machine::{Allocate, Coherence, Inclusion, Machine, Prefetch, Replacement, Rules, Write};
 use proptest::prelude::*;
@@ -404,7 +404,7 @@ fn names_and_paths() {
 }
 
 proptest! {
-    /// Whatever is done to the text: an answer, and if it is a machine, a possible one.
+    /// Any change of the text gives a result, and if that is a machine, a possible one.
     #[test]
     fn damaged_files_never_panic(
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..8, "[ -~\n]{0,6}"), 1..6),

@@ -104,8 +104,8 @@ fn a_guest_on_milan() {
     assert_eq!((machine.coherence, &machine.levels[2].rules), (zen3.coherence, &zen3.levels[2].rules));
 }
 
-/// A guest of a Skylake server that shows one level of six ways: it can neither be replaced by a tree of bits
-/// nor, as the outermost, be a victim cache of anything.
+/// A guest of a Skylake server that shows one level of six ways: it can neither be replaced by a
+/// tree of bits nor, as the outermost level, be a victim cache.
 #[test]
 fn rules_that_do_not_fit_the_found_shape_are_left_out() {
     let tree = Tree::new();
@@ -209,8 +209,8 @@ fn a_processor_of_unknown_model_is_known_by_its_features() {
     );
 }
 
-/// A kernel without cache directories: the processor is asked. Leaf 4 counts identifiers, which may be
-/// more than there are threads.
+/// A kernel without cache directories: `cpuid` is used. Leaf 4 counts identifiers, of which there
+/// may be more than threads.
 #[test]
 fn without_cache_directories_cpuid_answers() {
     let tree = Tree::new();
@@ -259,7 +259,7 @@ fn incomplete_directories_are_named_and_not_used() {
     assert!(said, "{:?}", machine.sources);
 }
 
-/// Zero ways is how a fully associative cache is shown; the number of sets tells.
+/// A fully associative cache shows zero ways; the number of sets determines it.
 #[test]
 fn fully_associative_caches_are_understood() {
     let tree = Tree::new();
@@ -304,8 +304,8 @@ fn nonsense_in_the_tree_falls_back_on_what_is_known() {
     whole("index1/coherency_line_size", "32");
 }
 
-/// This machine, whatever it is, has a first level, and each level says where it comes from. What was once measured on it is
-/// another test's subject.
+/// The host, whatever it is, has a first level, and each level has its source. An earlier
+/// calibration is another test's subject.
 #[test]
 fn the_real_host() {
     let machine = HostSources { measured: None, ..HostSources::default() }.detect();

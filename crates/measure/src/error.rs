@@ -45,7 +45,7 @@ pub enum Error {
         /// Seconds that these take.
         needed_seconds: f64,
     },
-    /// Somebody asked to stop before there was a result.
+    /// It was stopped before there was a result.
     #[error("interrupted before there was a result")]
     Interrupted,
     /// A line or list that was given could not be understood.
@@ -57,7 +57,7 @@ pub enum Error {
     /// A program cannot be read, or not its debug information.
     #[error(transparent)]
     Program(#[from] memlode_symbols::Error),
-    /// Samples cannot be taken, or say nothing.
+    /// Samples cannot be taken, or are useless.
     #[error(transparent)]
     Sampling(#[from] memlode_sample::Error),
     /// A file could not be read or written.

@@ -4,7 +4,7 @@
 //!   folder ──► a copy ───────────────────► command ──► status, output ─┐
 //!          └─► a copy ──► edited files ──► command ──► status, output ─┴─► the same?
 //! ```
-//! Copies are ours, and the command writes in them alone, where the kernel can see to that.
+//! The copies are ours. If the kernel can enforce it, the command can write only in them.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
@@ -28,7 +28,7 @@ use crate::process::{RunLimits, StopFlag, finish};
 const MOST_COPIED: u64 = 4 << 30;
 /// Bytes of an output that are kept to show the first difference.
 const MOST_KEPT: u64 = 16 << 20;
-/// A process that was left behind may hold the output open; nobody waits for it longer.
+/// A process that was left behind may hold the output open; we wait for it no longer than this.
 const LEFT_BEHIND: Duration = Duration::from_secs(5);
 /// The edited program may take this many times as long as the other, and this much longer.
 const TIMES_AS_LONG: u32 = 10;
@@ -41,7 +41,7 @@ pub enum CheckVerdict {
     Same,
     /// The status is, and the output differs from run to run without any edit.
     SameStatus,
-    /// The command tells the two apart; this ends a sentence that begins with the command.
+    /// The command behaves differently; this ends a sentence that begins with the command.
     Different(String),
 }
 
@@ -54,7 +54,7 @@ pub struct FolderCheck<'a> {
     pub without: &'a [PathBuf],
     /// A line for the shell.
     pub command: &'a str,
-    /// Somebody wants to stop.
+    /// Set to stop.
     pub stop: &'a StopFlag,
 }
 
@@ -78,7 +78,7 @@ impl FolderCheck<'_> {
     /// Runs the command without and with the edited files, which are absolute and below the folder.
     ///
     /// # Errors
-    /// The folder cannot be copied, the command fails without the edit already, or somebody wants to stop.
+    /// The folder cannot be copied, the command fails without the edit already, or it is stopped.
     pub fn run(&self, edited: &[(PathBuf, String)]) -> Result<CheckVerdict, Error> {
         let before = self.answer(&[], Duration::MAX)?;
         if !before.status.success() {
@@ -237,7 +237,7 @@ impl Said {
         (self.bytes, self.hash) == (other.bytes, other.hash)
     }
 
-    /// The last line that says something.
+    /// The last line that is not blank.
     fn last_line(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.kept);
         text.lines().rev().find(|line| !line.trim().is_empty()).map(shown)

@@ -1,8 +1,10 @@
-//! Measures programs of any kind, instrumented or not, and tells a difference from noise and from memory layout.
+//! Measures programs of any kind, instrumented or not, and distinguishes a difference from noise
+//! and from memory layout.
 //!
-//! A time depends on where code and data happen to lie: on the length of the environment, the order of the link, the
-//! physical pages. Runs at one layout repeat that layout's luck. So [`bench`] compares programs at the layout given and
-//! over random ones, and says how much of a difference is layout.
+//! A time depends on the addresses of code and data: on the length of the environment, the order of
+//! the link, the physical pages. Runs at one layout repeat that layout's luck. So [`bench`]
+//! compares programs at the layout given and over random ones, and reports how much of a difference
+//! is layout.
 //!
 //! [`process`] runs one program at one layout and measures it; [`stats`] knows numbers only.
 

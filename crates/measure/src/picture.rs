@@ -22,7 +22,7 @@ pub struct Picture<'a> {
 }
 
 impl Picture<'_> {
-    /// As SVG. Values that are not finite are left out.
+    /// Draws SVG. Values that are not finite are left out.
     ///
     /// # Errors
     /// If there is nothing to draw.

@@ -1,4 +1,4 @@
-//! Measurements of a call from inside a program, against what its source says.
+//! Measurements of a call from inside a program, compared with its source.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn what_cannot_be_called_is_said() {
     assert!(error.contains("/nonexistent"), "{error}");
 }
 
-/// Somebody who wants to stop does not wait for the program.
+/// A measurement that is stopped does not wait for the program.
 #[test]
 fn a_program_that_never_comes_there_is_ended() {
     let launch = Launch { words: vec!["sleep".into(), "1000".into()], ..Launch::default() };

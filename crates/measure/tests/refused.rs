@@ -1,4 +1,4 @@
-//! A system that refuses what a measurement asks of it: said, and nothing is claimed of it.
+//! A system that refuses the requests of a measurement: that is reported, and no claim is made.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -11,7 +11,7 @@ use memlode_measure::bias::environment::{EnvironmentPlan, sweep_program};
 use memlode_measure::bias::function::sweep_function;
 use memlode_measure::process::{Launch, StopFlag, can_fix_addresses};
 
-/// As containers do: personality fails, for this thread and whatever it starts.
+/// Refuses `personality`, as containers do, for this thread and all processes that it starts.
 fn refuse_personality() {
     let statement = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut filter = [
@@ -49,7 +49,7 @@ fn fixed_addresses_that_are_refused_are_said() {
         let stop = Arc::new(StopFlag::new(false));
         let notes = measure(&plan, &stop, &mut |_| {}).expect("it is measured").result(&plan).notes;
         assert!(notes.iter().any(|note| note.contains("forbids fixed addresses")), "{notes:?}");
-        // What hangs on them does not begin.
+        // What depends on them does not begin.
         let plan = EnvironmentPlan { program, time: Duration::from_secs(60), seed: 1 };
         let mut told = |_, _| panic!("it began");
         for found in [sweep_program(&plan, &stop, &mut told), sweep_function(&plan, "main", &stop, &mut told)]

@@ -1,6 +1,6 @@
-//! Claims about samples whose truth is known: how often there are any where there is nothing, and how often what is
-//! there is found and called by its name. The noise has what runs on a busy guest were seen to have: a clock that
-//! drifts, jitter of one percent, and bursts in one run of ten.
+//! Claims about samples whose truth is known: how often there are claims without an effect, and how
+//! often an effect is found and named correctly. The noise is like that of runs on a busy guest: a
+//! clock that drifts, jitter of one percent, and bursts in one run of ten.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ fn experiment(seed: u64, truth: Truth) -> Result {
     measured.result(&plan)
 }
 
-/// Returns whether anything is said to differ, between programs or layouts.
+/// Returns whether any difference is claimed, between programs or layouts.
 fn claims_anything(result: &Result) -> bool {
     let one = &result.comparisons[0];
     [one.given, one.random, one.layout].iter().any(|effect| effect.is_claimed())
@@ -128,7 +128,7 @@ fn a_difference_of_layout_is_called_so() {
     assert!(sentence.contains("over random layouts no difference can be claimed"), "{sentence}");
 }
 
-/// The truth lies in a 95% interval about as often as it says.
+/// The true value lies in a 95% interval about as often as stated.
 #[test]
 fn intervals_hold_the_truth() {
     let truth = Truth { second: 0.01, ..Truth::default() };

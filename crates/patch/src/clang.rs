@@ -98,7 +98,7 @@ impl Clang {
     /// Loads the newest libclang of the system.
     ///
     /// # Errors
-    /// There is none.
+    /// No libclang is installed.
     pub fn load() -> Result<Clang, Unpatched> {
         let why =
             |why| Unpatched::Sentence(format!("libclang, which reads the sources, cannot be loaded: {why}"));

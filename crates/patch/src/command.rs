@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 pub struct Unit {
     /// The source, absolute.
     pub file: PathBuf,
-    /// Options that change what the source means. Those that run or write something are left out.
+    /// Options that change the meaning of the source. Options that run or write something are left
+    /// out.
     pub options: Vec<String>,
 }
 

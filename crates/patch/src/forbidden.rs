@@ -13,7 +13,7 @@ use crate::record::Record;
 pub struct Change {
     /// Members come in another order, or some are gone.
     pub moves: bool,
-    /// Sizes or alignments differ, of it or of what it is in.
+    /// Sizes or alignments differ, of the structure or of one that contains it.
     pub resizes: bool,
     /// Objects need more alignment than allocators give.
     pub aligns: bool,
@@ -26,7 +26,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Compares a layout with the one that was compiled. `order` has the members that stay.
+    /// Compares a layout with the compiled one. `order` has the remaining members.
     pub fn of(tree: &Tree, record: &Record, layout: &Layout, order: &[usize]) -> Change {
         let parts = layout.parts();
         let was = layout.structure();
@@ -63,7 +63,7 @@ impl Change {
     }
 }
 
-/// Functions of memory: what they do with objects does not depend on members.
+/// Functions of memory, whose effect on objects does not depend on members.
 const OF_MEMORY: [&str; 20] = [
     "malloc",
     "calloc",
@@ -87,7 +87,7 @@ const OF_MEMORY: [&str; 20] = [
     "operator new",
 ];
 
-/// Those that take the number of bytes as their last argument.
+/// Functions of those with the number of bytes as their last argument.
 const OF_BYTES: [&str; 11] = [
     "memset",
     "memcpy",
@@ -264,7 +264,7 @@ impl Uses<'_> {
         }
     }
 
-    /// `offsetof`, in whatever form; a designator and the initialiser of a constructor are none.
+    /// `offsetof`, in any form; a designator and the initialiser of a constructor are none.
     fn offset(&self, at: usize) -> Option<String> {
         let node = &self.tree.nodes[at];
         let spot = node.refers?;
@@ -393,7 +393,7 @@ impl Uses<'_> {
         None
     }
 
-    /// An implicit conversion of what an allocator returned.
+    /// An implicit conversion of an allocator's result.
     fn allocated(&self, at: usize) -> Option<String> {
         let node = &self.tree.nodes[at];
         let operand = self.tree.nodes.get(self.tree.children(at).next()?)?;

@@ -7,8 +7,8 @@
 //!                                        └──► new text ──► clang reads it ──► same members, same uses,
 //!                                                                             offsets of the layout ──► diff
 //! ```
-//! A patch compiles and means what the source meant, or there is none. What clang's tree does not
-//! show to be independent of the order of members is listed with its place.
+//! A patch compiles and keeps the meaning of the source, or there is none. Code that depends on the
+//! order of members, or may, as far as clang's tree shows, is listed with its place.
 
 // Constants have the names that libclang gives them.
 #![allow(non_upper_case_globals)]
@@ -34,8 +34,8 @@ use record::{Record, records};
 
 pub use command::{inputs, options, split};
 
-/// Reads a source by its real path if it is what was compiled; else, ends a sentence that begins
-/// with its name.
+/// Reads a source by its real path, if it is the compiled one; else returns the end of a sentence
+/// that begins with its name.
 pub type ReadSource = Box<dyn Fn(&Path) -> Result<Vec<u8>, String>>;
 
 /// Why there is no patch.
@@ -83,8 +83,8 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Begins a patch that is applied in a folder. `compiler` is clang, `resources` the folder of its
-    /// headers, and `source` reads what is edited.
+    /// Begins a patch that is applied in a folder. `compiler` is clang, `resources` the folder of
+    /// its headers, and `source` reads the files to be edited.
     ///
     /// # Errors
     /// There is no libclang.
@@ -225,7 +225,7 @@ impl Patch {
         self.clang.read(&words, overlays)
     }
 
-    /// The text of a source as it is, or as it was edited.
+    /// The text of a source, original or edited.
     fn text(&self, file: &Path) -> Result<String, Unpatched> {
         if let Some(text) = self.overlays.get(file) {
             return Ok(text.clone());
@@ -241,7 +241,7 @@ impl Patch {
     }
 }
 
-/// The file itself, whatever way leads to it.
+/// The real path of a file.
 fn real(file: &Path) -> PathBuf {
     std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())
 }

@@ -9,7 +9,7 @@ use crate::clang::Tree;
 use crate::record::{Record, records};
 use crate::rewrite::PADDING;
 
-/// Checks that an edited unit means what it meant, and that the definition has the layout.
+/// Checks that an edited unit has the same meaning, and that the definition has the layout.
 pub fn is_kept(before: &Tree, record: &Record, after: &Tree, layout: &Layout) -> Result<(), String> {
     if let Some(error) = after.errors.first() {
         return Err(format!("edited, it does not compile: {}", error.escape_debug()));
@@ -84,8 +84,8 @@ fn outside(tree: &Tree, record: &Record) -> Vec<(CXCursorKind, String, String, i
         .collect()
 }
 
-/// The text with a member in front of all others that nothing can initialise, for C++: what depends on the
-/// position of members does not compile.
+/// The text with an additional first member that cannot be initialised, for C++: code that depends
+/// on the position of members does not compile.
 pub fn probe(tree: &Tree, record: &Record, text: &str, is_cxx: bool) -> Option<(String, PathBuf)> {
     if !is_cxx {
         return None;

@@ -21,7 +21,7 @@ pub struct Record {
 pub struct Declaration {
     /// Cursors of its members.
     pub fields: Vec<usize>,
-    /// From comments of its own to those behind it on its line.
+    /// From its own comments in front to those behind it on its line.
     pub whole: Range<usize>,
     /// From its first specifier to its semicolon.
     pub bare: Range<usize>,

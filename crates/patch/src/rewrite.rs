@@ -57,7 +57,7 @@ fn padding(layout: &Layout) -> Option<u64> {
     (part.stride > by_itself).then(|| part.stride - end)
 }
 
-/// The members in their new order, as positions in the record's list; those that were removed are missing.
+/// The members in their new order, as positions in the record's list, without removed ones.
 pub fn order(tree: &Tree, record: &Record, layout: &Layout) -> Result<Vec<usize>, &'static str> {
     let other = "its members are not those of the trace";
     let members = &layout.structure().members;
@@ -83,7 +83,7 @@ pub fn order(tree: &Tree, record: &Record, layout: &Layout) -> Result<Vec<usize>
     Ok(order)
 }
 
-/// The declarations in their new order. Those of which the members stay together stay whole.
+/// The declarations in their new order. A declaration whose members stay together stays whole.
 fn items(tree: &Tree, all: &[Declaration], order: &[usize], text: &str) -> Result<Vec<String>, &'static str> {
     let mut firsts = Vec::new();
     for (at, declaration) in all.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The text of a source: what is comment, what ends a declaration, and changes as `patch` reads them.
+//! The text of a source: its comments, the ends of declarations, and changes in the form that
+//! `patch` reads.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Odd sources: each edit is refused with a place, or its patch applies, compiles, and the program prints what it printed.
+//! Odd sources: each edit is refused with a place; or its patch applies and compiles, and the
+//! program's output is the same.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,7 +24,7 @@ const TOP: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\
 enum Want {
     /// It is applied.
     Applied,
-    /// It is refused, and says this.
+    /// It is refused, with this message.
     Refused(&'static str),
 }
 use Want::{Applied, Refused as No};
@@ -31,7 +32,7 @@ use Want::{Applied, Refused as No};
 const REORDER: &str = "reorder arc: state, name";
 const PLACE: &str = "arc.c:";
 
-/// Name of the source, its text, the edit, and what must become of it.
+/// Name of the source, its text, the edit, and the expected result.
 const CASES: &[(&str, &str, &str, Want)] = &[
     ("plain", "$@", REORDER, Applied),
     ("positional", "$static struct arc first = {7, \"seven\", 42};\n@#", REORDER, No("by their position")),
@@ -470,7 +471,7 @@ fn compiled(tree: &Tree) -> Option<Structure> {
     Some(Structure { name: "arc".into(), bytes, align, members })
 }
 
-/// Applies an edit, or says why not.
+/// Applies an edit, or returns the reason why not.
 fn edited(clang: &Clang, program: &Program, edit: &str) -> Result<String, String> {
     let resources = program.shell("clang-22 -print-resource-dir").1.trim().to_string();
     let words =

@@ -39,13 +39,13 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Returns whether nothing is wrong with what there is. An incomplete trace can be sound.
+    /// Returns whether everything that is there is sound. An incomplete trace can be sound.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
-/// Reads everything in a trace and compares what it says in several places.
+/// Reads everything in a trace, and compares facts that it has in several places.
 ///
 /// * the collector lost nothing
 /// * every file is readable, and every checksum right; no chunk is missing
@@ -230,7 +230,7 @@ impl Follower {
     }
 }
 
-/// The manifest's totals against the files. What is missing at the end is reported already.
+/// The manifest's totals against the files. Missing chunks at the end are reported elsewhere.
 fn totals(trace: &Trace, report: &mut CheckReport) {
     if !trace.manifest().complete {
         return;

@@ -21,7 +21,7 @@ use crate::walks::Walks;
 /// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
 const WAITING: usize = 3;
 
-/// Time to wait for what may come at any time.
+/// Time to wait for something that may come at any time.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// When a chunk begins.
@@ -37,16 +37,17 @@ pub(crate) enum Begins {
 
 /// Chunks by number, in replay order.
 pub(crate) trait Source: Sync {
-    /// When a chunk begins. Whether it is the first that is not decoded yet, or an earlier one.
+    /// Returns when a chunk begins. It is the first that is not decoded yet, or an earlier one.
     fn begins(&self, number: usize) -> Begins;
 
-    /// A chunk that [`Source::begins`] said is there.
+    /// A chunk of which [`Source::begins`] said that it is there.
     fn chunk(&self, number: usize) -> ChunkRef;
 
-    /// Returns whether no other stream can have run while a chunk that is there was written. It may say no in vain.
+    /// Returns whether no other stream can have run while a chunk was written. False is always
+    /// safe.
     fn is_alone(&self, number: usize) -> bool;
 
-    /// Decodes a chunk that is there. Each is asked for once, in order.
+    /// Decodes a chunk that is there. Called once for each, in order.
     fn decode(&self, number: usize, decoder: &mut Decoder, batch: &mut Batch) -> Result<(), Error>;
 }
 
@@ -120,8 +121,8 @@ pub(crate) fn supply(
     })
 }
 
-/// Lets each consumer have its shard of the chunks, on a thread of its own, the first on this one. All of them decode, and `workers`
-/// threads besides.
+/// Gives each consumer its shard of the chunks, on its own thread, the first on this one. All of
+/// them decode, and `workers` more threads.
 pub(crate) fn supply_shards<C>(
     source: &dyn Source,
     shards: &Shards,
@@ -192,7 +193,7 @@ impl Supply<'_> {
         }
     }
 
-    /// Takes back a chunk that is done with, for its memory.
+    /// Takes back a chunk, to reuse its memory.
     pub fn give_back(&mut self, chunk: Chunk) {
         if let Some(cuts) = &chunk.dealing.cuts {
             cuts.finish();
@@ -226,13 +227,13 @@ struct Crew<'a> {
 struct State {
     /// Chunks that every shard has taken.
     taken: usize,
-    /// The chunks after those; `None` while a thread is at it.
+    /// The chunks after those; `None` while a thread decodes one.
     chunks: VecDeque<Option<Dealt>>,
-    /// Chunks whose memory can be used again.
+    /// Chunks whose memory can be reused.
     spare: Vec<Chunk>,
-    /// Somebody has had enough.
+    /// A consumer has stopped.
     stopped: bool,
-    /// Somebody is gone for good, and not as planned.
+    /// A thread has panicked.
     panicked: bool,
 }
 
@@ -243,7 +244,7 @@ struct Dealt {
     left: usize,
 }
 
-/// Tells the others when a thread panics.
+/// Informs the other threads when a thread panics.
 struct OnPanic<'a>(&'a Crew<'a>);
 
 impl Drop for OnPanic<'_> {
@@ -333,7 +334,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// The next chunk to decode, unless enough are waiting or there is none.
+    /// The next chunk to decode, unless enough are waiting or all are decoded.
     fn claim<'s>(&self, mut state: MutexGuard<'s, State>) -> Result<usize, MutexGuard<'s, State>> {
         let number = state.taken + state.chunks.len();
         if state.chunks.len() == self.window || !matches!(self.source.begins(number), Begins::At(_)) {

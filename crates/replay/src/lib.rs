@@ -1,26 +1,32 @@
-//! Hand over a trace's events in order.
+//! Replays the events of a trace in order.
 //!
 //! ```text
 //! Trace, LiveTrace ─► chunks, as they began ─► crew: decode, deal out to shards ─► order: streams merged ─► Piece
 //!                                              several threads                     each consumer's own thread
 //! ```
-//! Whoever simulates sees [`Piece`]s: events of one stream that nothing of another comes between. One consumer sees all of them
-//! ([`Replay::interleave`]), or each of several the lines of its [`Shards`] of the caches' sets ([`Replay::interleave_shards`]).
-//! A trace that is still written is replayed as it comes ([`live`]). [`check`] proves that what a trace says agrees.
+//! A consumer gets [`Piece`]s: events of one stream without any of another stream between them. One
+//! consumer sees all of them ([`Replay::interleave`]), or each of several the lines of its
+//! [`Shards`] of the caches' sets ([`Replay::interleave_shards`]). A trace that is still being
+//! written is replayed as it comes ([`live`]). [`check`] proves that a trace does not contradict
+//! itself.
 //!
 //! # Order
 //!
-//! - All threads decode; a chunk is dealt out by the thread that decoded it. What a shard needs to know of that is beside the chunk, not in
-//!   it (`Dealing`).
-//! - Streams that ran side by side take turns at stamps and, between these, at moments (`moments`): time goes by in proportion to accesses
-//!   there. They are found when a chunk is decoded and dealt out with it, so that all shards have the same ones. In a long loop that is
-//!   one record a moment stands for many, each at an iteration where the loop looks to a cache as at its beginning, so that its part is
-//!   simulated by line as well (`Piece::runs`). Where a stream acquired something and nobody knows when it was released, the others
-//!   catch up first (`order`), so that no acquisition comes before its release.
-//! - Live, chunks are decoded as they come; if none are kept, their words are not coded as those of a file
-//!   (`crates/trace/src/write/payload.rs`). The collector tells of each stream when its next chunk begins at the earliest, and looks into
-//!   chunks in use every 20 ms, so that none holds the others up; what began before all of these has its turn. So replay order is that
-//!   of a stored trace; only a chunk that comes too late all the same goes where it still can.
+//! - All threads decode; the thread that decoded a chunk also deals it out to the shards. The
+//!   results of dealing are kept beside the chunk, not in it (`Dealing`).
+//! - Streams that ran side by side take turns at stamps and, between these, at moments (`moments`):
+//!   time goes by in proportion to accesses there. They are found when a chunk is decoded and dealt
+//!   out with it, so that all shards have the same ones. In a long loop that is one record, a
+//!   moment stands for many. Each is at an iteration where the loop's lines repeat, so that each
+//!   part is simulated by line as well (`Piece::runs`). Where a stream acquired something at an
+//!   unknown time, the other streams catch up first (`order`), so that no acquisition comes before
+//!   its release.
+//! - Live, chunks are decoded as they come; if none are kept, their words are not coded like those
+//!   of a file (`crates/trace/src/write/payload.rs`). For each stream, the collector knows the
+//!   earliest time at which its next chunk can begin. It examines chunks in use every 20 ms, so
+//!   that no stream delays the others. Chunks that began before the earliest of these times are
+//!   replayed. So replay order is that of a stored trace; a chunk that comes too late nevertheless
+//!   is replayed as early as still possible.
 
 pub mod check;
 mod crew;

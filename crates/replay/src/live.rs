@@ -4,10 +4,10 @@
 //!  collector ── bytes of files, or chunks ──► LiveStore ─► chunks, by when they began ─► LiveTrace ─► decoded, merged, as from a directory
 //!     └─ "no chunk of this stream that you do not have yet begins before t" ─► horizon: what began before it has its turn
 //! ```
-//! If nothing is kept, the words of chunks are not coded for a file, nor are chunks packed: nobody would have anything of it.
+//! If nothing is kept, the words of chunks are not coded for a file, and chunks are not packed.
 //!
-//! Replay order is that of a stored trace, so whatever is computed of it is the same. Only a chunk that comes although it was said that
-//! none would begin so early goes where it still can.
+//! Replay order is that of a stored trace, so results are the same. A chunk that begins before its
+//! stream's horizon is replayed as early as still possible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ use crate::order::{interleave, interleave_shards};
 use crate::piece::Piece;
 use crate::shards::Shards;
 
-/// Bytes of chunks that wait before whoever writes has to, too.
+/// Bytes of waiting chunks from which on the writer has to wait, too.
 const MOST_BYTES: usize = 256 << 20;
 /// Time that a writer sleeps before it looks again whether there is room.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -69,7 +69,7 @@ struct Live {
 }
 
 struct State {
-    /// As far as it is known. Its chunks are those whose turn has come.
+    /// The trace as far as it is known. Its chunks are those whose turn has come.
     trace: GrowingTrace,
     /// Keyed by thread and stream, when their next chunk may begin.
     bounds: FxHashMap<(ThreadId, u8), u64>,
@@ -85,7 +85,7 @@ struct State {
     bytes: usize,
     /// Nothing more comes.
     over: bool,
-    /// Nobody takes anything any more.
+    /// The reader is gone.
     deserted: bool,
 }
 
@@ -131,7 +131,8 @@ impl State {
         self.bounds.values().copied().min().unwrap_or(u64::MAX).min(self.all_known)
     }
 
-    /// Lets the chunks that nothing can come before have their turn; says when the next one begins, at the earliest.
+    /// Releases the chunks that no other chunk can precede; returns the earliest time at which the
+    /// next one can begin.
     fn release(&mut self) -> u64 {
         let horizon = self.horizon();
         while let Some(Reverse(first)) = self.early.peek() {
@@ -163,7 +164,7 @@ impl State {
 }
 
 impl LiveStore {
-    /// Returns what both ends share, while there is somebody at the other one. Nothing if nobody is, but the trace is kept.
+    /// Returns the state that both ends share, unless the other end is gone and the trace is kept.
     fn state(&self) -> Result<Option<MutexGuard<'_, State>>, Error> {
         let state = self.shared.lock();
         if !state.deserted {
@@ -309,7 +310,7 @@ impl Source for Live {
 }
 
 impl LiveTrace {
-    /// As [`Replay::interleave`](crate::Replay::interleave), until the writer's end is gone.
+    /// Like [`Replay::interleave`](crate::Replay::interleave), until the writer's end is gone.
     pub fn interleave(
         &self,
         workers: usize,
@@ -318,7 +319,8 @@ impl LiveTrace {
         interleave(&*self.shared, workers, &mut consume)
     }
 
-    /// As [`Replay::interleave_shards`](crate::Replay::interleave_shards), until the writer's end is gone.
+    /// Like [`Replay::interleave_shards`](crate::Replay::interleave_shards), until the writer's end
+    /// is gone.
     pub fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
@@ -326,8 +328,8 @@ impl LiveTrace {
         interleave_shards(&*self.shared, shards, workers, consumers)
     }
 
-    /// Decodes some of the first chunks, of which nothing is taken yet, as [`Trace::decode_kept`] does: up to `most`, the last of those
-    /// that are there when these are `enough`, or `patience` is over since there was one.
+    /// Decodes some of the first chunks, without removing them, as [`Trace::decode_kept`] does: up
+    /// to `most`. Waits until there are `enough`, or for at most `patience` since the first one.
     pub fn preview(
         &self,
         enough: usize,
@@ -372,12 +374,12 @@ impl LiveTrace {
         self.shared.news.load(Ordering::Acquire)
     }
 
-    /// Looks at what is known so far. The writer waits meanwhile.
+    /// Reads what is known so far. The writer waits meanwhile.
     pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
         at(self.shared.lock().trace.trace())
     }
 
-    /// Returns what is known in the end: a trace of which nothing is left to decode. An empty one stays.
+    /// Takes the finished trace, all of whose chunks have been decoded, and leaves an empty one.
     pub fn take_trace(&self) -> Trace {
         self.shared.lock().trace.take()
     }

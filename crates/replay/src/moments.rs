@@ -4,13 +4,13 @@ use memlode_trace::event::{Batch, Course, Loop};
 
 /// Accesses between two moments: less than a line takes from one core to another and back.
 const STEP: u64 = 64;
-/// The same in a loop that stays at no line for long.
+/// The same in a loop that does not stay in any line for long.
 const MOVING_STEP: u64 = 1024;
-/// Fewer turns of a loop are not taken apart: it is simulated by line.
-const FEWEST_TURNS: u64 = 4;
+/// A loop with fewer iterations is not split: it is simulated by line.
+const FEWEST_ITERATIONS: u64 = 4;
 
-/// A place in a chunk, or in a shard's part of it, and the time at which it was reached, as far as stamps tell. In front of a long loop
-/// it stands for the moments in the loop, too.
+/// A place in a chunk, or in a shard's part of it, and the time at which it was reached, as far as
+/// stamps show. In front of a long loop it also stands for the moments in the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Time stamp counter, not later than the event that follows.
@@ -25,16 +25,16 @@ pub struct Moment {
     pub inside: Option<Inside>,
 }
 
-/// Moments in a loop, equally far apart. Between two of them accesses go whole blocks of 256 bytes, so that the caches see
-/// the same in each part of the loop, but for where it is.
+/// Moments in a loop, at equal distances. Between two of them accesses go whole blocks of 256
+/// bytes, so that every part of the loop looks the same to the caches, apart from its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
     /// Number of them, 1 or more.
     pub count: u64,
-    /// Turns from one to the next, and from the loop's beginning to the first.
+    /// Iterations from one to the next, and from the loop's beginning to the first.
     pub apart: u64,
-    /// Turns of the loop.
-    pub turns: u64,
+    /// Iterations of the loop.
+    pub iterations: u64,
     /// Time at the loop's end.
     pub until: u64,
     /// Accesses from one to the next that are among the batch's: none if the loop is kept.
@@ -42,20 +42,20 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Those of a loop that is kept, if it is long. A loop that stays nowhere is not worth being taken apart where
-    /// that would have it simulated access by access.
+    /// The moments of a long loop that is one record. A loop that does not stay in its lines is not
+    /// split if it would then be simulated access by access.
     fn of(repeated: &Loop) -> Option<Inside> {
-        let Loop { turns, ref strides, course: Course { period, is_aligned, stays }, .. } = *repeated;
+        let Loop { iterations, ref strides, course: Course { period, is_aligned, stays }, .. } = *repeated;
         let step = match stays {
             true => STEP,
             false if is_aligned => MOVING_STEP,
             false => return None,
         };
-        let least = step.div_ceil(strides.len().max(1) as u64).max(FEWEST_TURNS);
+        let least = step.div_ceil(strides.len().max(1) as u64).max(FEWEST_ITERATIONS);
         let apart = least.next_multiple_of(period.into());
-        // The last part has as many turns at least.
-        let count = (turns / apart).checked_sub(1).filter(|count| *count > 0)?;
-        Some(Inside { count, apart, turns, until: 0, accesses: 0 })
+        // The last part has as many iterations at least.
+        let count = (iterations / apart).checked_sub(1).filter(|count| *count > 0)?;
+        Some(Inside { count, apart, iterations, until: 0, accesses: 0 })
     }
 }
 
@@ -67,14 +67,14 @@ impl Moment {
 
     /// The time of one of them, counted from 0.
     pub(crate) fn time_of(&self, number: u64) -> u64 {
-        let Some(Inside { apart, turns, until, .. }) = self.inside.filter(|_| number > 0) else {
+        let Some(Inside { apart, iterations, until, .. }) = self.inside.filter(|_| number > 0) else {
             return self.time;
         };
-        let gone = u128::from(until - self.time) * u128::from(number * apart) / u128::from(turns);
+        let gone = u128::from(until - self.time) * u128::from(number * apart) / u128::from(iterations);
         self.time + gone as u64
     }
 
-    /// The first of them from a number on whose time is behind `limit`, if there is one.
+    /// The first moment, from a number on, whose time is after `limit`, if there is one.
     pub(crate) fn first_behind(&self, limit: u64, from: u64) -> Option<u64> {
         let count = self.count();
         if self.time_of(count - 1) <= limit {
@@ -92,7 +92,7 @@ impl Moment {
     }
 }
 
-/// Finds the moments of a chunk: one in [`STEP`] accesses, each in front of an access, a loop or a turn of a loop. Between stamps, time
+/// Finds the moments of a chunk: one in [`STEP`] accesses, each in front of an access, a loop or an iteration of a loop. Between stamps, time
 /// goes by in proportion to accesses.
 pub fn moments(batch: &Batch, out: &mut Vec<Moment>) {
     out.clear();
@@ -124,7 +124,8 @@ struct Walk<'a> {
     since: u64,
     /// The latest stamp: accesses in front of it, and its time.
     stamped: (u64, u64),
-    /// Moments whose time is known. Of the others, times are numbers of accesses in front of them.
+    /// Moments whose time is known. The times of the others are numbers of the accesses before
+    /// them.
     timed: usize,
 }
 
@@ -142,7 +143,7 @@ impl<'a> Walk<'a> {
         while let Some(next) = self.loops.get(self.next_loop).filter(|next| next.mark as usize <= mark) {
             self.accesses_to(next.access);
             self.mark = next.mark;
-            let accesses = next.turns.saturating_mul(next.strides.len() as u64);
+            let accesses = next.iterations.saturating_mul(next.strides.len() as u64);
             match Inside::of(next) {
                 Some(mut inside) => {
                     if self.is_unrolled {

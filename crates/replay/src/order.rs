@@ -18,11 +18,12 @@ use crate::crew::{Begins, Chunk, Replayed, Source, Stored, Supply, supply, suppl
 use crate::piece::{Piece, Place};
 use crate::shards::Shards;
 
-/// Decoded chunks of a stream that wait for the end of the one at hand, at most. A chunk begins where the one before ends, but for
-/// those that were cut while their thread ran: the stamps of more are damaged.
+/// The most decoded chunks of a stream that wait for the end of the current one. A chunk begins
+/// where the one before ends, except for those that were cut while their thread ran: if there are
+/// more, the stamps are damaged.
 const MOST_WAITING: usize = 16;
 
-/// A chunk at hand.
+/// The current chunk of a stream.
 struct AtHand {
     chunk: Chunk,
     /// The place where its next piece begins.
@@ -30,23 +31,24 @@ struct AtHand {
     /// The next mark and the next moment to look at.
     marks: usize,
     moments: usize,
-    /// Number of those looked at that the next moment stands for.
+    /// Number of those moments that the next one stands for.
     inside: u64,
 }
 
 /// A stream with the chunks of it that are decoded.
 #[derive(Default)]
 struct Stream {
-    /// Latest stamp that it began, or learnt something, at.
+    /// Latest stamp at which it began or acquired something.
     since: u64,
     /// Time of its latest piece: `since`, or a moment behind that.
     time: u64,
-    /// A stamp at which another stream learnt something that may come from whatever this one did since an earlier stamp.
+    /// A stamp at which another stream learnt something that this one may have done at any time
+    /// since an earlier stamp.
     hurries: u64,
     /// The key under which it waits for its turn.
     key: u64,
     at_hand: Option<AtHand>,
-    /// Chunks whose turn has come by their `first_stamp`, before the end of the one at hand.
+    /// Chunks that begin, by their `first_stamp`, before the end of the current one.
     waiting: VecDeque<Chunk>,
 }
 
@@ -66,7 +68,7 @@ impl Stream {
         self.since < self.hurries
     }
 
-    /// When its next piece has its turn.
+    /// The time of its next piece.
     fn turn(&self) -> u64 {
         if self.is_hurried() { self.since } else { self.time }
     }
@@ -78,8 +80,9 @@ impl Stream {
         learnt(mark).map(|_| (chunk.batch.process.unwrap_or(ProcessId(0)), mark))
     }
 
-    /// The piece at hand, up to the first stamp or moment behind `limit`; the stream's time is that then. With `others`, it also ends
-    /// at a stamp at which the thread learnt what nobody knows when it was released.
+    /// The current piece, up to the first stamp or moment after `limit`, which becomes the stream's
+    /// time. With `others`, it also ends at a stamp at which the thread acquired something that was
+    /// released at an unknown time.
     fn piece(&mut self, limit: u64, others: bool, released: &mut Released) -> Option<Piece<'_>> {
         let mut hurried = self.is_hurried();
         let AtHand { chunk: Chunk { batch, dealing }, next, marks, moments, inside } =
@@ -128,7 +131,7 @@ impl Stream {
             if turn > limit || others && !is_released_at_a_stamp(process, mark, released) {
                 let accesses = (*at as usize).clamp(begin.accesses, end.accesses);
                 let loops = batch.loops.partition_point(|l| l.mark as usize <= number).max(begin.loops);
-                *next = Place { accesses, marks: number, loops, turns: 0 };
+                *next = Place { accesses, marks: number, loops, iterations: 0 };
                 ends = false;
                 break;
             }
@@ -137,7 +140,8 @@ impl Stream {
     }
 }
 
-/// When the thread learnt from others, if it did at a mark. What a release orders, the acquisition that follows it does.
+/// The time at which the thread acquired something, if it did at a mark. A release orders the
+/// acquisition that follows it.
 fn learnt(mark: &Mark) -> Option<u64> {
     match *mark {
         Mark::Sync { kind, .. } if kind.releases() => None,
@@ -181,8 +185,9 @@ pub trait Replay {
         consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>,
     ) -> Replayed;
 
-    /// Hands over all events, each shard's to a consumer of its own, as [`Replay::interleave`] does, but loops are kept. The
-    /// consumers run on threads of their own, the first on this one, and decode; `workers` threads help them with that.
+    /// Passes each shard's events to its consumer, as [`Replay::interleave`] does, but loops stay
+    /// one record. Each consumer runs on its own thread, the first on this one, and decodes;
+    /// `workers` threads help to decode.
     fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send;
@@ -353,7 +358,7 @@ impl Turns {
         Some(number)
     }
 
-    /// A stream with a chunk at hand waits for its turn.
+    /// A stream with a current chunk waits for its turn.
     fn wait(&mut self, number: usize) {
         let stream = &mut self.streams[number];
         let turn = stream.turn();
@@ -363,8 +368,9 @@ impl Turns {
         }
     }
 
-    /// A stream learnt something, and nobody knows when that was released: the others go on first to where they next learn
-    /// something, if that is not known to be later. Returns whether any of them has to.
+    /// A stream acquired something whose time of release is unknown: the others first go on to
+    /// where they next acquire something, unless that is known to be later. Returns whether any of
+    /// them has to.
     fn hurry_others(&mut self, number: usize) -> bool {
         let learnt = self.streams[number].since;
         let waiting: Vec<usize> = self.next.iter().map(|&Reverse((_, other))| other).collect();

@@ -11,15 +11,15 @@ use crate::shards::{Dealing, Dealt, Half};
 /// A run of a chunk's events that nothing of another stream comes between.
 #[derive(Clone, Debug)]
 pub struct Piece<'b> {
-    /// The chunk, as far as it is this consumer's.
+    /// The chunk, or this consumer's part of it.
     pub batch: &'b Batch,
     /// Its division among the shards.
     pub dealing: &'b Dealing,
     pub(crate) accesses: Range<usize>,
     pub(crate) marks: Range<usize>,
     pub(crate) loops: Range<usize>,
-    /// Turns of the first loop that came before, and turns of the one behind the last that are here.
-    pub(crate) turns: (u64, u64),
+    /// Iterations of the first loop that came before, and iterations of the one behind the last that are here.
+    pub(crate) iterations: (u64, u64),
     /// The chunk ends with it.
     pub(crate) ends: bool,
 }
@@ -33,35 +33,35 @@ pub enum PieceEnd<'b> {
     Half(&'b Half),
 }
 
-/// A place in a shard's part of a chunk: what is in front of it.
+/// A place in a shard's part of a chunk: the numbers of events before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub accesses: usize,
     pub marks: usize,
     pub loops: usize,
-    /// Turns of the next loop, if it is kept.
-    pub turns: u64,
+    /// Iterations of the next loop, if it is kept.
+    pub iterations: u64,
 }
 
 impl Place {
     /// The end.
     pub fn end_of(batch: &Batch) -> Place {
         let (accesses, marks, loops) = (batch.accesses.len(), batch.marks.len(), batch.loops.len());
-        Place { accesses, marks, loops, turns: 0 }
+        Place { accesses, marks, loops, iterations: 0 }
     }
 
     /// The place of one of the moments that a moment stands for.
     pub fn of(moment: &Moment, number: u64, batch: &Batch) -> Place {
         let (accesses, marks) = (moment.accesses as usize, moment.marks as usize);
         let loops = moment.loops as usize;
-        let at = Place { accesses, marks, loops, turns: 0 };
+        let at = Place { accesses, marks, loops, iterations: 0 };
         let Some(inside) = moment.inside.filter(|_| number > 0) else { return at };
         match batch.loops.get(loops).filter(|_| inside.accesses == 0) {
-            // Its first turn may be dealt out as accesses.
+            // Its first iteration may be dealt out as accesses.
             Some(kept) => Place {
                 accesses: kept.access as usize,
                 marks: kept.mark as usize,
-                turns: number * inside.apart,
+                iterations: number * inside.apart,
                 ..at
             },
             None => Place { accesses: accesses + number as usize * inside.accesses as usize, ..at },
@@ -69,21 +69,21 @@ impl Place {
     }
 }
 
-/// Some turns of a loop.
+/// Some iterations of a loop.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopPart<'b> {
     repeated: &'b Loop,
     strides: &'b [Stride],
     /// Division of the loop among the shards, if it was dealt out.
     pub dealt: Option<&'b Dealt>,
-    /// Turns before these, a multiple of the loop's period.
+    /// Iterations before these, a multiple of the loop's period.
     pub before: u64,
     /// Number of these.
-    pub turns: u64,
+    pub iterations: u64,
 }
 
 impl<'b> LoopPart<'b> {
-    /// Its strides, each with the first access in these turns.
+    /// Its strides, each with the first access in these iterations.
     pub fn strides(&self) -> Cow<'b, [Stride]> {
         if self.before == 0 {
             return self.strides.into();
@@ -113,7 +113,7 @@ impl<'b> Piece<'b> {
     /// All of a shard's part of a chunk.
     pub fn dealt(batch: &'b Batch, dealing: &'b Dealing) -> Piece<'b> {
         let (accesses, marks) = (0..batch.accesses.len(), 0..batch.marks.len());
-        Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len(), turns: (0, 0), ends: true }
+        Piece { batch, dealing, accesses, marks, loops: 0..batch.loops.len(), iterations: (0, 0), ends: true }
     }
 
     /// The events between two places of a shard's part of a chunk, which may end there.
@@ -125,8 +125,8 @@ impl<'b> Piece<'b> {
         ends: bool,
     ) -> Piece<'b> {
         let (accesses, marks) = (from.accesses..to.accesses, from.marks..to.marks);
-        let (loops, turns) = (from.loops..to.loops, (from.turns, to.turns));
-        Piece { batch, dealing, accesses, marks, loops, turns, ends }
+        let (loops, iterations) = (from.loops..to.loops, (from.iterations, to.iterations));
+        Piece { batch, dealing, accesses, marks, loops, iterations, ends }
     }
 
     /// A shard's part of a chunk, cut at all of its moments.
@@ -146,7 +146,7 @@ impl<'b> Piece<'b> {
 
     /// Returns whether the chunk begins with it.
     pub fn is_first(&self) -> bool {
-        (self.accesses.start, self.marks.start, self.loops.start, self.turns.0) == (0, 0, 0, 0)
+        (self.accesses.start, self.marks.start, self.loops.start, self.iterations.0) == (0, 0, 0, 0)
     }
 
     /// Returns whether the chunk ends with it.
@@ -158,7 +158,7 @@ impl<'b> Piece<'b> {
     pub fn is_empty(&self) -> bool {
         self.accesses.is_empty()
             && self.marks.is_empty()
-            && (self.loops.start, self.turns.0) == (self.loops.end, self.turns.1)
+            && (self.loops.start, self.iterations.0) == (self.loops.end, self.iterations.1)
     }
 
     /// The accesses, in program order.
@@ -177,7 +177,8 @@ impl<'b> Piece<'b> {
         (self.accesses.clone(), self.marks.clone())
     }
 
-    /// Its events in order: runs of accesses and marks, and what stands behind each, which is nothing behind the last one alone.
+    /// Its events in order: runs of accesses and marks, each with the loop behind it. There is none
+    /// behind the last one.
     pub fn runs(&self) -> impl Iterator<Item = (Events<'b>, Option<PieceEnd<'b>>)> {
         let batch = self.batch;
         let (mut accesses, mut marks) = (self.accesses.clone(), self.marks.clone());
@@ -213,16 +214,16 @@ impl<'b> Piece<'b> {
         })
     }
 
-    /// Its loops, or what of them is here.
+    /// Its loops, or the parts of them that are here.
     fn loop_parts(&self) -> impl Iterator<Item = LoopPart<'b>> + use<'b> {
         let (batch, dealing) = (self.batch, self.dealing);
-        let (Range { start, end }, (before, behind)) = (self.loops.clone(), self.turns);
+        let (Range { start, end }, (before, behind)) = (self.loops.clone(), self.iterations);
         (start..end + usize::from(behind > 0)).map(move |number| {
             let repeated = &batch.loops[number];
             let strides = &batch.strides[repeated.strides.start as usize..repeated.strides.end as usize];
             let before = if number == start { before } else { 0 };
-            let to = if number == end { behind } else { repeated.turns };
-            LoopPart { repeated, strides, dealt: dealing.loops.get(number), before, turns: to - before }
+            let to = if number == end { behind } else { repeated.iterations };
+            LoopPart { repeated, strides, dealt: dealing.loops.get(number), before, iterations: to - before }
         })
     }
 

@@ -1,7 +1,8 @@
 //! Chunks dealt out to shards by address.
 //!
-//! Lines of different sets never meet in a cache, so pieces of a trace that touch different sets can be simulated apart
-//! from each other. Marks and loops go to every shard; of an access, each shard gets the lines that are its own.
+//! Lines of different sets never meet in a cache, so pieces of a trace that touch different sets
+//! can be simulated separately. Marks and loops go to every shard; of an access, each shard gets
+//! the lines that are its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -24,14 +25,14 @@ pub struct Shards {
     shape: Shape,
     /// From address to the bits that choose the shard.
     shift: u32,
-    /// The shard for each value of these bits, and of those above them that are not asked.
+    /// The shard for each value of the chosen bits; bits above them do not matter.
     of: Box<Table>,
 }
 
 /// Most bits that a shard is chosen by.
 const MOST_BITS: u32 = 12;
 
-/// Shards by the value of so many bits.
+/// Shards by the value of the chosen bits.
 type Table = [u8; 1 << MOST_BITS];
 
 impl Shards {
@@ -68,20 +69,21 @@ impl Shards {
         Dealer { schedules: Schedules::new(self.shape), strided: Vec::new() }
     }
 
-    /// Returns whose an address is.
+    /// Returns the shard of an address.
     #[inline(always)]
     pub fn of(&self, address: u64) -> usize {
         self.owner()(address).into()
     }
 
-    /// The same for many addresses: what does not change is by value, so that the compiler keeps it in registers.
+    /// The same for many addresses: constants are held by value, so that the compiler keeps them in
+    /// registers.
     #[inline(always)]
     pub fn owner(&self) -> impl Fn(u64) -> u8 + Copy + use<'_> {
         let (shift, of) = (self.shift, &*self.of);
         move |address| of[(address >> shift) as usize % of.len()]
     }
 
-    /// Deals a chunk with its moments out: by shard, what is its own of it, and how.
+    /// Deals out a chunk with its moments: returns each shard's part, and how it was dealt.
     pub fn deal(&self, whole: &Batch, moments: &[Moment], dealer: &mut Dealer) -> Vec<(Batch, Dealing)> {
         let mut parts: Vec<Chunk> = (0..self.count).map(|_| Chunk::default()).collect();
         self.deal_out(whole, moments, &mut parts, dealer);
@@ -162,7 +164,8 @@ impl Shards {
         }
     }
 
-    /// A loop. Each shard finds its own lines in it, if it can do without knowing what the others had of an access.
+    /// Deals out a loop. Each shard finds its own lines in it, if it can do so without knowing the
+    /// other shards' parts of an access.
     fn repeat(
         &self,
         repeated: &Loop,
@@ -183,7 +186,7 @@ impl Shards {
             }
             None => Schedule::enters_one_by_one(looks, self.shape),
         };
-        let schedule = if one_by_one { schedules.of(looks, repeated.turns) } else { None };
+        let schedule = if one_by_one { schedules.of(looks, repeated.iterations) } else { None };
         let dealt = match schedule {
             Some(schedule) => {
                 for stride in strides {
@@ -193,7 +196,7 @@ impl Shards {
             }
             None if are_aligned => Dealt::Aligned,
             None => {
-                self.unroll(repeated.turns, strides.to_vec(), parts, cuts);
+                self.unroll(repeated.iterations, strides.to_vec(), parts, cuts);
                 return;
             }
         };
@@ -204,18 +207,18 @@ impl Shards {
         }
     }
 
-    fn unroll(&self, turns: u64, mut strides: Vec<Stride>, parts: &mut [Chunk], cuts: &mut u32) {
+    fn unroll(&self, iterations: u64, mut strides: Vec<Stride>, parts: &mut [Chunk], cuts: &mut u32) {
         let moment = next_of(&parts[0]).copied();
         let inside = moment.and_then(|moment| moment.inside);
         for part in parts.iter_mut().filter(|_| inside.is_some()) {
             part.dealing.moments.last_mut().map(|moment| moment.inside.take());
         }
-        for turn in 0..turns {
+        for iteration in 0..iterations {
             if let (Some(moment), Some(Inside { apart, count, .. })) = (moment, inside)
-                && turn.is_multiple_of(apart)
-                && (1..=count).contains(&(turn / apart))
+                && iteration.is_multiple_of(apart)
+                && (1..=count).contains(&(iteration / apart))
             {
-                let time = moment.time_of(turn / apart);
+                let time = moment.time_of(iteration / apart);
                 for Chunk { batch, dealing } in parts.iter_mut() {
                     let (accesses, marks) = (batch.accesses.len() as u32, batch.marks.len() as u32);
                     let loops = batch.loops.len() as u32;
@@ -303,7 +306,7 @@ impl Undealt<'_> {
 /// A dealing thread's knowledge of loops.
 pub struct Dealer {
     schedules: Schedules,
-    /// The loop at hand.
+    /// The current loop.
     strided: Vec<Strided>,
 }
 
@@ -314,18 +317,19 @@ pub struct Dealing {
     pub halves: Vec<Half>,
     /// Indexed by loop; of a chunk that was not dealt out there is nothing.
     pub loops: Vec<Dealt>,
-    /// Cuts of those accesses, which the shards tell each other.
+    /// Cuts of those accesses, through which shards exchange depths.
     pub cuts: Option<Arc<Cuts>>,
     /// Moments between its stamps, if others may have run meanwhile.
     pub moments: Vec<Moment>,
-    /// The walks of the chunk's sites, as far as they were looked at. The first shard is told of the whole chunk.
+    /// The walks of the chunk's sites, as far as they were examined. The first shard gets those of
+    /// the whole chunk.
     pub walks: Vec<(SiteId, Walk)>,
-    /// Places that are not recorded, and how often they were executed; told to the first shard.
+    /// Places that are not recorded, and how often they were executed; passed to the first shard.
     pub unrecorded: Vec<(UnrecordedId, u64)>,
 }
 
 impl Dealing {
-    /// That of a chunk that was not dealt out.
+    /// The result for a chunk that was not dealt out.
     pub fn none() -> &'static Dealing {
         static NONE: Dealing = Dealing {
             halves: Vec::new(),
@@ -344,7 +348,8 @@ impl Dealing {
 pub enum Dealt {
     /// No access of it ever has several lines.
     Aligned,
-    /// Its first turn was dealt out as accesses; of the others, only what the schedule shows may miss.
+    /// Its first iteration was dealt out as accesses; of the others, only those that the schedule
+    /// shows may miss.
     Scheduled(Arc<Schedule>),
 }
 
@@ -359,7 +364,7 @@ pub struct Half {
     pub is_first: bool,
 }
 
-/// A chunk's accesses that have lines of two shards, which these tell each other.
+/// A chunk's accesses that have lines of two shards, which exchange their depths here.
 #[derive(Debug)]
 pub struct Cuts {
     depths: Vec<AtomicU8>,

@@ -1,7 +1,8 @@
 //! Walks of sites through memory, as seen in some chunks.
 //!
-//! Prefetchers follow steps to lines nearby, whichever site makes them. So of each site it is counted how often it goes to
-//! another line near one of those it was at a moment ago, and how often to one far from all of them.
+//! Prefetchers follow steps to lines nearby, whichever site makes them. So for each site, two
+//! numbers are counted: how often it goes to another line near one of its last lines, and how often
+//! to a line far from all of them.
 
 use memlode_trace::event::{Access, Batch, Stride};
 use memlode_trace::sites::SiteId;
@@ -15,7 +16,8 @@ const NEAR_LINES: u64 = 8;
 /// Lines that are remembered of a site.
 const REMEMBERED: usize = 4;
 
-/// Chunks that are looked at: so many at the beginning of every stream, and one of so many later.
+/// Chunks that are examined: some at the beginning of every stream, and one in a number of chunks
+/// later.
 const FIRST: u32 = 8;
 const ONE_OF: u32 = 8;
 
@@ -23,8 +25,9 @@ const ONE_OF: u32 = 8;
 /// error of 1.6% at most.
 const ENOUGH: u64 = 1024;
 
-/// Further accesses the last ones of which are looked at, as a walk may go elsewhere later: a list whose nodes were allocated one by one
-/// ends in the holes that were free before. Some in front of them find out where the site is.
+/// Further accesses, of which the last ones are examined, as a walk may change later: a list whose
+/// nodes were allocated one by one ends in the holes that were free before. Some accesses before
+/// them find the site's position.
 const PERIOD: u32 = 2048;
 const LOOKED_AT: u32 = 128;
 const WARM_UP: u32 = 16;
@@ -45,7 +48,7 @@ impl Walk {
         (all > 0).then(|| self.near as f64 / all as f64)
     }
 
-    /// Adds what was seen elsewhere.
+    /// Adds another walk's counts.
     pub fn add(&mut self, other: Walk) {
         self.near += other.near;
         self.far += other.far;
@@ -57,7 +60,7 @@ impl Walk {
 pub struct Walks {
     /// Indexed by site.
     sites: Vec<Lines>,
-    /// Number of the chunk at hand, from 1.
+    /// Number of the current chunk, from 1.
     chunk: u32,
     /// Sites of that chunk.
     met: Vec<SiteId>,
@@ -71,11 +74,11 @@ struct Lines {
     lines: [u64; REMEMBERED],
     /// Lines gone to by accesses one by one, before there were enough.
     walk: Walk,
-    /// Those gone to by some of the further ones.
+    /// The lines of some of the further accesses.
     later: Walk,
     /// Number of accesses before there were enough.
     before: u32,
-    /// Number of the further ones, and of those of them that were looked at.
+    /// Number of the further accesses, and of those that were examined.
     further: u32,
     looked: u32,
     /// Lines gone to by loops.
@@ -86,7 +89,7 @@ struct Lines {
 const NONE: u64 = u64::MAX;
 
 impl Lines {
-    /// Goes to a line; returns what that adds.
+    /// Goes to a line; returns the counts of this step.
     #[inline]
     fn go(&mut self, line: u64) -> Walk {
         let mut gone = Walk::default();
@@ -130,7 +133,7 @@ impl Lines {
         gone
     }
 
-    /// One of the accesses behind those that were enough.
+    /// One of the accesses after the first ones, which were enough.
     #[inline]
     fn further(&mut self, access: &Access) {
         let place = self.further % PERIOD;
@@ -148,7 +151,8 @@ impl Lines {
         }
     }
 
-    /// All of the chunk, with what was passed by: as what was looked at of the further ones, or as what came before if that is nothing.
+    /// The walk of the whole chunk, including the accesses that were not examined: these are taken
+    /// to walk like the further ones that were, or like the first ones if there were none.
     fn whole(&self) -> Walk {
         let (seen, looked, all) = match self.looked {
             0 => (self.walk, self.before, u64::from(self.further)),
@@ -166,7 +170,8 @@ impl Lines {
 }
 
 impl Walks {
-    /// Returns what is seen in a chunk, if it is one of those that are looked at. That depends on its place in its stream alone.
+    /// Returns the walks of a chunk, if it is one of those that are examined. That depends on its
+    /// place in its stream alone.
     pub fn of(&mut self, batch: &Batch) -> Vec<(SiteId, Walk)> {
         if !self.begin(batch.sequence) {
             return Vec::new();
@@ -177,21 +182,22 @@ impl Walks {
             done = before.end;
             batch.accesses[before].iter().for_each(|access| self.access(access));
             for stride in &batch.strides[strides.start as usize..strides.end as usize] {
-                self.stride(stride, repeated.turns);
+                self.stride(stride, repeated.iterations);
             }
         }
         batch.accesses[done..].iter().for_each(|access| self.access(access));
         self.end().collect()
     }
 
-    /// Begins with the chunk of this number in its stream, if it is one of those that are looked at. Says whether it is.
+    /// Begins with the chunk of this number in its stream; returns whether it is one of those that
+    /// are examined.
     pub fn begin(&mut self, sequence: u32) -> bool {
         let is_looked_at = Walks::looks_at(sequence);
         self.chunk += u32::from(is_looked_at);
         is_looked_at
     }
 
-    /// Says whether the chunk of this number in its stream is looked at.
+    /// Returns whether the chunk of this number in its stream is examined.
     pub fn looks_at(sequence: u32) -> bool {
         sequence < FIRST || sequence.is_multiple_of(ONE_OF)
     }
@@ -208,13 +214,13 @@ impl Walks {
         site.walk.add(gone);
     }
 
-    /// Looks at all accesses of one instruction of a loop of so many turns.
-    pub fn stride(&mut self, stride: &Stride, turns: u64) {
+    /// Examines all accesses of one instruction of a loop with this number of iterations.
+    pub fn stride(&mut self, stride: &Stride, iterations: u64) {
         let site = self.site(stride.access.site);
         let gone = site.go(stride.access.address >> LINE_SHIFT);
         site.walk.add(gone);
         let step = (stride.step as i64).unsigned_abs();
-        let further = turns.saturating_sub(1);
+        let further = iterations.saturating_sub(1);
         let lines = (u128::from(step) * u128::from(further)) >> LINE_SHIFT;
         let lines = u64::try_from(lines).unwrap_or(u64::MAX).min(further);
         let (near, far) = if step >> LINE_SHIFT <= NEAR_LINES { (lines, 0) } else { (0, lines) };
@@ -223,7 +229,7 @@ impl Walks {
         site.lines[site.latest as usize] = last;
     }
 
-    /// Ends the chunk: what was seen of its sites.
+    /// Ends the chunk: returns the walks of its sites.
     pub fn end(&mut self) -> impl Iterator<Item = (SiteId, Walk)> + '_ {
         let Walks { sites, met, .. } = self;
         let walked = |site: SiteId| (site, sites[site.0 as usize].whole());
@@ -295,9 +301,9 @@ mod tests {
         for step in [8u64, 64, 200, 512, 640, 4096, 8u64.wrapping_neg()] {
             let access = Access { address: 1 << 30, bytes: 8, site: SiteId(0) };
             let stride = Stride { access, step, is_write: false };
-            let written_out: Vec<Access> = (0..100).map(|turn| stride.access_in(turn)).collect();
+            let written_out: Vec<Access> = (0..100).map(|iteration| stride.access_in(iteration)).collect();
             let repeated =
-                Loop { access: 0, mark: 0, turns: 100, strides: 0..1, course: Course::of(&[stride]) };
+                Loop { access: 0, mark: 0, iterations: 100, strides: 0..1, course: Course::of(&[stride]) };
             let folded = Batch { loops: vec![repeated], strides: vec![stride], ..Batch::default() };
             let unfolded = Batch { accesses: written_out, ..Batch::default() };
             let [folded, unfolded] = [folded, unfolded].map(|batch| Walks::default().of(&batch)[0].1);

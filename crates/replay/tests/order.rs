@@ -20,13 +20,13 @@ use support::*;
 /// A step of a program of several threads, in the order in which they were taken.
 #[derive(Clone, Copy, Debug)]
 enum Done {
-    /// Accesses the address that is the number of the step, so many times.
+    /// Accesses the address that is the number of the step, `times` times.
     Access { stamp_before: bool, times: u64 },
     /// The same in a loop that is one record.
-    Loop { turns: u64 },
-    /// The same between stamps, of which the second is the time so many steps later.
-    Timed { turns: u64, steps: u64 },
-    /// Learns all that was done by those who released this lock so far.
+    Loop { iterations: u64 },
+    /// The same between stamps; the second stamp is that of the step `steps` later.
+    Timed { iterations: u64, steps: u64 },
+    /// Learns all that was done by threads that have released this lock so far.
     Acquire(usize),
     /// Nothing is recorded of the first lock but a stamp where it is acquired.
     Release(usize),
@@ -42,7 +42,7 @@ fn done(loops: u32) -> impl Strategy<Value = Done> {
     let times = || prop_oneof![6 => 1..=1u64, 2 => 60..200u64, 1 => 200..1000u64];
     prop_oneof![
         4 => (any::<bool>(), times()).prop_map(|(stamp_before, times)| Done::Access { stamp_before, times }),
-        loops => times().prop_map(|turns| Done::Loop { turns }),
+        loops => times().prop_map(|iterations| Done::Loop { iterations }),
         2 => (0..LOCKS).prop_map(Done::Acquire),
         2 => (0..LOCKS).prop_map(Done::Release),
         1 => Just(Done::HandOver),
@@ -54,13 +54,13 @@ fn steps(loops: u32) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0..STREAMS, done(loops)), 0..120)
 }
 
-/// Thread (its stream 1 from 4 on), and what it does.
+/// Thread (its stream 1 from 4 on), and its step.
 type Step = (usize, Done);
 const STREAMS: usize = 6;
 
 fn plan() -> Plan {
     let access = support::Step::Access(0, Operand::Word);
-    let turn = support::Step::Stride(0, Operand::Word, 0);
+    let iteration = support::Step::Stride(0, Operand::Word, 0);
     Plan {
         functions: 1,
         site_bytes: vec![8],
@@ -70,12 +70,12 @@ fn plan() -> Plan {
             Seg { function: 0, steps: vec![support::Step::Stamp, access] },
             Seg { function: 0, steps: vec![support::Step::Sync(RELEASE, Operand::Word)] },
             Seg { function: 0, steps: vec![support::Step::Sync(RELEASE - 1, Operand::Word)] },
-            Seg { function: 0, steps: vec![support::Step::Repeat, turn] },
+            Seg { function: 0, steps: vec![support::Step::Repeat, iteration] },
         ],
     }
 }
 
-/// Writes what the steps leave behind. The time of step *i* is 10·(*i* + 1).
+/// Writes the records of the steps. The time of step *i* is 10·(*i* + 1).
 fn write(directory: &Path, steps: &[Step]) {
     write_to(Box::new(DirectoryStore::create(directory, true).unwrap()), steps);
 }
@@ -112,10 +112,10 @@ fn write_to(store: Box<dyn Store>, steps: &[Step]) {
             Done::Access { stamp_before: true, times } => {
                 [vec![(2, vec![now, number as u64])], again(times - 1)].concat()
             }
-            Done::Loop { turns } => vec![(5, vec![turns, number as u64])],
-            Done::Timed { turns, steps } => {
+            Done::Loop { iterations } => vec![(5, vec![iterations, number as u64])],
+            Done::Timed { iterations, steps } => {
                 let end = (3, vec![0, now + 10 * steps]);
-                vec![(3, vec![0, now]), (5, vec![turns, number as u64]), end]
+                vec![(3, vec![0, now]), (5, vec![iterations, number as u64]), end]
             }
             Done::Acquire(0) => vec![(1, vec![now])],
             Done::Acquire(lock) => vec![(4, vec![lock as u64, now])],
@@ -196,7 +196,7 @@ proptest! {
         prop_assert_eq!(&replayed(&path, 2), &order);
 
         let times = |number: usize| match steps[number].1 {
-            Done::Access { times, .. } | Done::Loop { turns: times } => times as usize,
+            Done::Access { times, .. } | Done::Loop { iterations: times } => times as usize,
             _ => 0,
         };
         let expected: Vec<usize> = (0..steps.len()).flat_map(|number| vec![number; times(number)]).collect();
@@ -236,7 +236,9 @@ fn kept(directory: &Path) -> Vec<usize> {
             order.extend(events.accesses.iter().map(|access| access.address as usize));
             if let Some(PieceEnd::Loop(part)) = end {
                 let stride = part.strides()[0];
-                order.extend((0..part.turns).map(|turn| stride.access_in(turn).address as usize));
+                order.extend(
+                    (0..part.iterations).map(|iteration| stride.access_in(iteration).address as usize),
+                );
             }
         }
         ControlFlow::Continue(())
@@ -245,11 +247,11 @@ fn kept(directory: &Path) -> Vec<usize> {
     order
 }
 
-/// Streams that ran side by side take turns by 64 accesses, each where its share of the time between stamps is over, also within
-/// loops.
+/// Streams that ran side by side alternate every 64 accesses, each when its share of the time
+/// between stamps is over, also within loops.
 #[test]
 fn between_stamps_streams_take_turns() {
-    for once in [Done::Access { stamp_before: false, times: 256 }, Done::Loop { turns: 256 }] {
+    for once in [Done::Access { stamp_before: false, times: 256 }, Done::Loop { iterations: 256 }] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace");
         // From 1 to 10, and from 1 to 20.
@@ -262,21 +264,21 @@ fn between_stamps_streams_take_turns() {
     }
 }
 
-/// So do loops that go on in several chunks, if there are stamps on both sides of them.
+/// Loops that go on in several chunks alternate as well, if there are stamps on both sides of them.
 #[test]
 fn loops_of_several_chunks_take_turns() {
-    const TURNS: u64 = 3 << 20;
-    let timed = Done::Timed { turns: TURNS, steps: 4 };
+    const ITERATIONS: u64 = 3 << 20;
+    let timed = Done::Timed { iterations: ITERATIONS, steps: 4 };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(&path, &[(0, timed), (1, timed)]);
     let chunks = Trace::open(&path).unwrap().chunks().iter().filter(|chunk| chunk.accesses() > 0).count();
     assert!(chunks >= 6, "{chunks}");
     let order = replayed(&path, 0);
-    assert_eq!(order.len() as u64, 2 * TURNS);
+    assert_eq!(order.len() as u64, 2 * ITERATIONS);
     // The loops ran from 10 and 20 to 50 and 60. Of each, a quarter is alone.
     let longest = order.chunk_by(|a, b| a == b).map(<[usize]>::len).max().unwrap();
-    assert!((longest as u64) < TURNS / 3, "{longest}");
+    assert!((longest as u64) < ITERATIONS / 3, "{longest}");
     assert!(order.chunk_by(|a, b| a == b).count() > 20);
     assert!(order == kept(&path));
 }
@@ -342,7 +344,7 @@ proptest! {
                         let is_scheduled = matches!(part.dealt, Some(Dealt::Scheduled(_)));
                         let dealt = u64::from(part.before == 0 && is_scheduled);
                         let is_here = first / 64 == line && first % 64 <= 56;
-                        order.extend((dealt..part.turns).map(|_| first).filter(|_| is_here));
+                        order.extend((dealt..part.iterations).map(|_| first).filter(|_| is_here));
                     }
                     ControlFlow::Continue(())
                 }
@@ -354,7 +356,7 @@ proptest! {
     }
 }
 
-/// No event is replayed later than it happened: what began later has to wait for nothing.
+/// No event is replayed later than it happened: an event that began later waits for nothing.
 #[test]
 fn a_stream_without_stamps_goes_where_its_chunk_began() {
     let access = |stamp_before| Done::Access { stamp_before, times: 1 };

@@ -5,7 +5,7 @@ pub fn demangle(linkage: &str) -> String {
     demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type())
 }
 
-/// The same without parameter types, for places where a line tells overloads apart.
+/// The same without parameter types, for places where a line distinguishes overloads.
 pub fn demangle_short(linkage: &str) -> String {
     demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type().no_params())
 }

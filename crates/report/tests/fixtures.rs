@@ -1,4 +1,5 @@
-//! Findings of each analysis in the trace beside it, in both outputs. `make fixtures` writes down anew what it finds now.
+//! Findings of each analysis in the trace beside it, in both outputs. `make fixtures` writes the
+//! present findings down.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -24,7 +25,7 @@ fn folder(known: &Registered) -> PathBuf {
     Path::new("../analyses/fixtures").join(known.meta.id)
 }
 
-/// Returns what is found, as JSON and as text.
+/// Returns the findings, as JSON and as text.
 fn found(known: &Registered, style: Style) -> (String, String) {
     let machine = Machine::find("generic").expect("a built-in machine");
     let directory = folder(known).join("trace");
@@ -61,7 +62,7 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     (json::answer(&analysis).expect("JSON"), terminal::analysis(found, style).0)
 }
 
-/// An answer as it is read again after it was kept.
+/// An answer as it is read again after it was stored.
 fn kept(findings: CommandFindings) -> CommandAnswer {
     let text = serde_json::to_string(&CommandAnswer::from(findings)).expect("JSON");
     let read: CommandAnswer = serde_json::from_str(&text).expect("what was written is read");
@@ -107,7 +108,7 @@ fn no_width_cuts_a_line_number() {
     }
 }
 
-/// The schema of the tables, from what analyses say of themselves.
+/// The schema of the tables, from the descriptions of analyses.
 #[test]
 fn the_schema_is_that_of_the_registry() {
     let all = all();

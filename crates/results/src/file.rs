@@ -34,7 +34,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The head of an answer that was found out now.
+    /// The head of a new answer.
     pub fn new(question: Question, traces: Vec<TraceIdentity>) -> Head {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Head {
@@ -47,7 +47,7 @@ impl Head {
         }
     }
 
-    /// When the answer was found out.
+    /// When the answer was computed.
     pub fn answered(&self) -> SystemTime {
         UNIX_EPOCH.checked_add(Duration::from_millis(self.answered_unix_ms)).unwrap_or(UNIX_EPOCH)
     }
@@ -108,14 +108,14 @@ pub struct Listed {
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// The question and when it was answered, or why the file is of no use.
+    /// The question and the time of its answer, or the reason why the file is unusable.
     pub head: Result<(Question, SystemTime), Unusable>,
 }
 
-/// Lists the answers beside a trace, the latest first, and then what is of no use.
+/// Lists the answers beside a trace, the latest first, and then the unusable files.
 ///
 /// # Errors
-/// It returns the error of the system, or says that the folder is a link.
+/// It returns the error of the system, or an error if the folder is a link.
 pub fn list(folder: &Folder) -> io::Result<Vec<Listed>> {
     let below = Path::new(FOLDER);
     let mut names = folder.names(Some(below))?;
@@ -147,7 +147,7 @@ pub(crate) fn read(folder: &Folder, name: &Path) -> Result<Option<String>, Why> 
     }
 }
 
-/// Everything but the answer of a file that is whole.
+/// Everything but the answer of an intact file.
 pub(crate) fn head(text: &str) -> Result<Head, Why> {
     if !is_sealed(text) {
         return Err(Why::Damaged);
@@ -167,8 +167,8 @@ pub(crate) fn answer<A: DeserializeOwned>(text: &str) -> Result<A, Why> {
     serde_json::from_str::<Answered<A>>(text).map(|file| file.answer).map_err(|_| Why::Damaged)
 }
 
-/// Writes a file as a whole; its folder is made where it is missing. `Ok(None)` if it would be
-/// larger than what is read.
+/// Writes a file as a whole; its folder is made where it is missing. `Ok(None)` if the file would
+/// be larger than files that are read.
 pub(crate) fn write(
     folder: &Folder,
     name: &Path,

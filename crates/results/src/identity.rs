@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fingerprint;
 
-/// A trace, as it was when an answer was found out.
+/// A trace, as it was when an answer was computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TraceIdentity {
     /// A hash of the names and sizes of its files.
@@ -71,7 +71,7 @@ fn checksum(trace: &Trace) -> io::Result<u32> {
     Ok(hasher.finalize())
 }
 
-/// The files that a trace consists of, sorted; not what lies beside them.
+/// The files of a trace, sorted; other files beside them are left out.
 fn files(folder: &Folder) -> io::Result<Vec<PathBuf>> {
     let alone = [TraceFile::Manifest, TraceFile::Events, TraceFile::Index].map(TraceFile::path);
     let there = folder.names(None)?;

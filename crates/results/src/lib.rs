@@ -1,21 +1,21 @@
-//! Answers of commands, kept beside the trace that they are about, so that a question that is asked
-//! again is answered at once.
+//! Answers of commands, kept beside their trace, so that a repeated question has its answer at
+//! once.
 //!
 //! ```text
 //! DIR/results/report-5f0c1e77a2b94d36.json     the command, and a hash of the question
 //!
 //! { "format": "memlode result", "version": 1,
 //!   "question": command, options that change the answer, machines,
-//!   "memlode":  version and fingerprint of the code that answered,
+//!   "memlode":  version and fingerprint of the code,
 //!   "traces":   for each trace the names, sizes, dates and checksum of its files,
 //!   "answer":   …,
 //!   "crc32":    checksum of all bytes before it }
 //! ```
 //!
-//! An answer is used if all of that is as it is now. A trace that was copied has other dates: then
-//! its files are read and their checksum decides. What is read may have been made by anybody, and
-//! is read as all files of a trace are (`memlode_files`); a file is written whole and then takes its
-//! name, so of two commands that answer at once the last one's file stays.
+//! An answer is used if all of that is unchanged. A copied trace has other dates: then its files
+//! are read and their checksum decides. An answer may come from a stranger, and is read like all
+//! files of a trace (`memlode_files`). A file is written whole and then takes its name, so if two
+//! commands answer at the same time, the last one's file stays.
 
 mod file;
 mod identity;
@@ -41,7 +41,7 @@ pub const FOLDER: &str = "results";
 /// Version and fingerprint of the code that answers.
 pub const MEMLODE: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("MEMLODE_SOURCES"));
 
-/// Returns whether the environment wants answers to be neither looked up nor kept: `MEMLODE_RESULTS=off`.
+/// Returns whether the environment forbids looking up and keeping answers: `MEMLODE_RESULTS=off`.
 pub fn is_off() -> bool {
     std::env::var_os("MEMLODE_RESULTS").is_some_and(|value| value == "off")
 }
@@ -66,7 +66,7 @@ impl<'a> Lookup<'a> {
     /// Asks about traces, of which there is at least one.
     ///
     /// `None` if no answer about them can be kept: a trace is not stored or not finished, or its
-    /// files cannot be looked at.
+    /// files cannot be read.
     pub fn new(mut question: Question, traces: &[&'a Trace]) -> Option<Lookup<'a>> {
         let known = |trace: &&'a Trace| Some((*trace, TraceIdentity::of(trace)?));
         let traces: Vec<_> = traces.iter().map(known).collect::<Option<_>>()?;
@@ -78,7 +78,7 @@ impl<'a> Lookup<'a> {
     /// Looks for an answer. `Ok(None)` if there is none.
     ///
     /// # Errors
-    /// It says why the file that has the question's name is of no use.
+    /// The reason why the file with the question's name is unusable.
     pub fn find<A: DeserializeOwned>(&self) -> Result<Option<Kept<A>>, Unusable> {
         let Some(folder) = self.traces[0].0.folder() else { return Ok(None) };
         let name = self.question.file();
@@ -100,8 +100,8 @@ impl<'a> Lookup<'a> {
         Ok(Some(Kept { answer, path: folder.path().join(&name), answered: head.answered() }))
     }
 
-    /// Keeps an answer, in the place of what was kept before. `Ok(None)` if a trace was changed in
-    /// the meantime, or the answer is larger than what is read again.
+    /// Keeps an answer, and replaces an earlier one. `Ok(None)` if a trace was changed in the
+    /// meantime, or the answer is larger than files that are read.
     ///
     /// # Errors
     /// It returns the error of the system, such as that the directory cannot be written.

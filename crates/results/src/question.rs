@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 
 use crate::FOLDER;
 
-/// Everything that an answer depends on, but the trace beside which it lies and the code.
+/// Everything that determines an answer, except the code and the trace beside which it lies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The command: `report`, `sim`, `whatif`.
     pub command: String,
-    /// Options that change the answer, each with its values as they were given.
+    /// Options that change the answer, each with its given values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Vec<String>>,
     /// The machines that are simulated.
@@ -24,7 +24,7 @@ pub struct Question {
     pub beside: Vec<String>,
 }
 
-/// A machine, as an answer depends on it.
+/// The facts about a machine that determine an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineIdentity {
     /// Its short name.

@@ -30,9 +30,9 @@ pub enum DataLevel {
     Cxl,
     /// A device, or memory that is not cached.
     Uncached,
-    /// The access missed the first cache; the processor does not say more.
+    /// The access missed the first cache; the processor gives no more detail.
     BehindL1,
-    /// The processor does not say.
+    /// The processor does not give it.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub struct DataSource {
 }
 
 impl DataSource {
-    /// Reads the kernel's word. `None` if it says of no access where its data came from.
+    /// Reads the kernel's word. `None` if it has no source of an access's data.
     pub fn of(word: u64) -> Option<DataSource> {
         const LOAD: u64 = 2;
         const STORE: u64 = 4;

@@ -5,7 +5,7 @@ use std::io;
 /// Why no samples were taken.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The samples of this machine's timer say nothing.
+    /// The samples of this machine's timer are useless.
     #[error("{0}")]
     Machine(String),
     /// There is no such process.
@@ -23,7 +23,7 @@ pub enum Error {
         pid: u32,
         /// The user that it runs for.
         owner: u32,
-        /// The user that asks.
+        /// The user of this process.
         own: u32,
     },
     /// The kernel's setting forbids sampling.

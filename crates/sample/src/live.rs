@@ -18,7 +18,7 @@ pub(crate) const RING_BYTES: usize = 256 << 10;
 /// Between two looks at the rings.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// The fields of samples that say where a program is, and no more.
+/// The fields of samples with the place in the program, and no others.
 const PLACES: RecordLayout = RecordLayout {
     sample_type: field::IP | field::TID | field::TIME,
     regs_user: 0,
@@ -28,15 +28,15 @@ const PLACES: RecordLayout = RecordLayout {
     sample_id_all: true,
 };
 
-/// The fields of samples that say what the instruction touches, too.
+/// The fields of samples that also show the data that the instruction touches.
 pub(crate) const WITH_REGISTERS: RecordLayout = RecordLayout {
     sample_type: PLACES.sample_type | field::REGS_USER,
     regs_user: GENERAL_REGISTERS,
     ..PLACES
 };
 
-/// Samples the program that `run` starts and waits for, with all that it starts itself, from its `exec` on: the places
-/// of samples alone.
+/// Samples the program that `run` starts and waits for, and all programs that it starts, from its
+/// `exec` on. Samples have places only.
 ///
 /// # Errors
 /// Those of `run`, and if the kernel refuses.
@@ -47,7 +47,7 @@ pub fn sample<T, E: From<Error>>(
     sample_with(PLACES, period_ns, run)
 }
 
-/// Does as [`sample`], and keeps registers of some samples of each place.
+/// Like [`sample`], but keeps the registers of some samples of each place.
 ///
 /// # Errors
 /// Those of `run`, and if the kernel refuses.
@@ -114,14 +114,14 @@ pub fn counts_cycles() -> bool {
     Builder::new(perf_event::events::Hardware::CPU_CYCLES).build().is_ok()
 }
 
-/// The clock, in user space, of what is chosen yet, and of all that this starts.
+/// The clock in user space, for the chosen processes or threads, and for all that they start.
 pub(crate) fn clock<'a>(layout: RecordLayout, period_ns: u64) -> Builder<'a> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
     sampling(&mut builder, layout, period_ns);
     builder
 }
 
-/// Has an event interrupt user space once in `period` times, and whatever that starts.
+/// Makes an event interrupt user space once in `period` times, also in programs that it starts.
 fn sampling(builder: &mut Builder<'_>, layout: RecordLayout, period: u64) {
     builder.sample_period(period).exclude_kernel(true).exclude_hv(true).inherit(true);
     let attributes = builder.attrs_mut();
@@ -129,7 +129,7 @@ fn sampling(builder: &mut Builder<'_>, layout: RecordLayout, period: u64) {
     attributes.sample_regs_user = layout.regs_user;
 }
 
-/// Has the kernel tell what processes map, start and become.
+/// Makes the kernel record mappings, starts and `exec`s of processes.
 pub(crate) fn of_processes<'a, 'b>(builder: &'b mut Builder<'a>) -> &'b mut Builder<'a> {
     builder.mmap(true).mmap2(true).comm(true).comm_exec(true).task(true).sample_id_all(true)
 }
@@ -160,8 +160,8 @@ impl Rings {
         Rings { layout, samplers, waiting: Vec::new(), newest: 0 }
     }
 
-    /// Empties the rings. Handed over is what is no later than the last look's latest: when that was seen, all that came
-    /// before it was in its ring, and has been read now.
+    /// Empties the rings. Records up to the latest one of the last call are passed on: everything
+    /// before it was in its ring by then, and has been read now.
     pub(crate) fn look(&mut self, take: &mut dyn FnMut(Record)) {
         let mut newest = self.newest;
         for sampler in &mut self.samplers {
@@ -175,7 +175,7 @@ impl Rings {
         self.hand_over(until, take);
     }
 
-    /// Hands over what is left.
+    /// Passes on the remaining records.
     pub(crate) fn finish(&mut self, take: &mut dyn FnMut(Record)) {
         self.look(take);
         self.hand_over(u64::MAX, take);

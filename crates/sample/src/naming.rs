@@ -16,13 +16,13 @@ use crate::report::{
 };
 use crate::tally::{Sampled, SampledPlace, SampledState, SourceCount};
 
-/// Lines that are told of data.
+/// Lines that are listed for an object.
 const MOST_LINES: usize = 3;
 /// Bytes above the stack pointer that are taken for the stack's, and below it.
 const STACK_ABOVE: u64 = 8 << 20;
 const STACK_BELOW: u64 = 4096;
 
-/// A line: its file, number and function, and what that is inlined into.
+/// A line: its file, number and function, and the functions into which it is inlined.
 type LineKey = (String, u32, String, Vec<String>);
 
 /// Counts of a line.
@@ -94,7 +94,7 @@ impl Default for SampleSource {
     }
 }
 
-/// Names what was sampled.
+/// Names the samples.
 pub fn name(sampled: &Sampled, naming: SampleSource) -> SampleReport {
     let mut names = Names::default();
     for places in sampled.at.chunk_by(|one, other| one.image == other.image) {

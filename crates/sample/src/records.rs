@@ -100,8 +100,8 @@ pub struct SampleRecord {
     pub cpu: Option<u32>,
     /// Events that it stands for.
     pub period: Option<u64>,
-    /// The instruction and the places that it returns to, the innermost first; markers above [`CHAIN_MARKERS`] say
-    /// whose the addresses behind them are.
+    /// The instruction and its callers, the innermost first; markers above [`CHAIN_MARKERS`] give
+    /// the kind of the addresses behind them.
     pub call_chain: Vec<u64>,
     /// Latency, in the processor's cycles: as a whole, or of the cache and of the instruction.
     pub weight: Option<SampleWeight>,
@@ -253,8 +253,8 @@ impl RecordLayout {
         Some(Record { time, pid, tid, event })
     }
 
-    /// The number of a record's event, if it has one where this layout says. Events with an identifier have it at one
-    /// place, whatever else they have.
+    /// The number of a record's event, if this layout has it. Events with an identifier have it at
+    /// one place, whatever their other fields.
     pub fn id(&self, kind: u32, body: &[u8]) -> Option<u64> {
         const SAMPLE: u32 = 9;
         let count = |fields: &[u64]| fields.iter().filter(|field| self.has(**field)).count();

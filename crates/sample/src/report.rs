@@ -32,12 +32,12 @@ impl SampleShare {
     }
 }
 
-/// Sources of the data of samples, and how long that took, by what the processor says.
+/// Sources of the data of samples, and their latencies, from the processor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampledCost {
-    /// Samples that say where their data came from.
+    /// Samples that have a source of their data.
     pub samples: u64,
-    /// Samples that say how long the access took.
+    /// Samples that have the latency of the access.
     pub timed: u64,
     /// Cycles that these took in the mean; none if there are none.
     pub cycles: Option<f64>,
@@ -64,12 +64,12 @@ pub struct SampledSource {
     pub locked: u64,
     /// Loads that waited for a store to an address that looked alike.
     pub blocked: u64,
-    /// Cycles in the mean of the samples that say how long the access took; none if none does.
+    /// Mean cycles of the samples that have a latency; `None` if there are none.
     pub cycles: Option<f64>,
 }
 
 impl SampledCost {
-    /// Sums up sources, of which all samples together took so many cycles. `None` if there are none.
+    /// Sums up sources; all samples together took this many cycles. `None` if there are none.
     pub fn of(counts: &BTreeMap<DataSource, SourceCount>, all_cycles: u64) -> Option<SampledCost> {
         let mut whole = SourceCount::default();
         let mut sources: Vec<(SampledSource, SourceCount)> = Vec::new();
@@ -127,13 +127,13 @@ pub struct SampledLine {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// The function whose text has the line, as linkers know it.
+    /// The function whose text has the line, by its linkage name.
     pub function: String,
     /// The functions that it was inlined into, the nearest first.
     pub inlined_into: Vec<String>,
     /// The data that most of its samples wait for, if that is known.
     pub data: Option<String>,
-    /// Sources of its data, if the samples say.
+    /// Sources of its data, if the samples have them.
     pub cost: Option<SampledCost>,
     /// The time.
     #[serde(flatten)]
@@ -165,7 +165,7 @@ pub struct SampledData {
     pub lines: Vec<(String, u32, String)>,
     /// The part of its samples, of those with known addresses, that touch the stack.
     pub on_stack: Option<f64>,
-    /// Sources of it, if the samples say.
+    /// Sources of it, if the samples have them.
     pub cost: Option<SampledCost>,
     /// The time.
     #[serde(flatten)]
@@ -189,13 +189,13 @@ impl SampledData {
 /// The parts of the time that have names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SampleCoverage {
-    /// Has a line.
+    /// The share of time at instructions with a line.
     pub line: SampleShare,
     /// Is at an instruction that touches memory.
     pub memory: SampleShare,
-    /// Is at one whose data has a variable or a type.
+    /// The share of time at instructions whose data has a variable or a type.
     pub typed: SampleShare,
-    /// Is at one whose data has a member.
+    /// The share of time at instructions whose data has a member.
     pub member: SampleShare,
 }
 
@@ -223,7 +223,7 @@ pub struct SampledImage {
     pub time: SampleShare,
 }
 
-/// All that samples say of a program.
+/// All results of the samples of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleReport {
     /// The thing that was sampled: a command, a process or a file.
@@ -232,7 +232,7 @@ pub struct SampleReport {
     pub events: Vec<String>,
     /// Shares are those of time; else those of the events.
     pub is_time: bool,
-    /// Seconds that were watched; 0 if it is not known.
+    /// Seconds of the observation; 0 if unknown.
     pub seconds: f64,
     /// Nanoseconds of a thread's CPU time between two samples; 0 if it is not known.
     pub period_ns: u64,
@@ -248,7 +248,7 @@ pub struct SampleReport {
     pub threads: usize,
     /// Instructions from the one that waits to the one that a sample names.
     pub skid: u8,
-    /// Sources of the data of all, if the samples say.
+    /// Sources of the data of all samples, if they have them.
     pub cost: Option<SampledCost>,
     /// The parts that have names.
     pub coverage: SampleCoverage,

@@ -1,7 +1,8 @@
-//! The skid: how far behind the instruction that waits a sample of the timer lies.
+//! The skid: the distance from the waiting instruction to the one in a sample of the timer.
 //!
-//! The processor takes an interrupt between two instructions. While one waits, the interrupt comes after it, and the
-//! sample names the next. A loop that does nothing but wait at one load that is known says whether that is so here.
+//! The processor takes an interrupt between two instructions. While one waits, the interrupt comes
+//! after it, and the sample names the next one. A loop that does nothing but wait at one known load
+//! shows whether that is so on this machine.
 
 use serde::Serialize;
 
@@ -19,8 +20,8 @@ pub struct Skid {
     pub share: f64,
 }
 
-/// Samples that lie neither at the load nor right behind it are of no use. With a smaller part than this of those that do,
-/// lines cannot be told.
+/// Samples that lie neither at the load nor right behind it are useless. If fewer than this part
+/// lie there, lines cannot be determined.
 const LEAST_NEAR: f64 = 0.75;
 /// Fewer samples are no evidence.
 const LEAST_SAMPLES: u64 = 100;
@@ -53,10 +54,10 @@ impl Skid {
         Ok(Skid { instructions: most as u8, share: part(behind[most]) })
     }
 
-    /// Finds out, in a fraction of a second.
+    /// Measures the skid, in a fraction of a second.
     ///
     /// # Errors
-    /// If the kernel lets nobody sample, or too many samples lie anywhere.
+    /// If the kernel does not allow sampling, or too many samples lie anywhere.
     #[cfg(target_arch = "x86_64")]
     pub fn measure(period_ns: u64) -> Result<Skid, Error> {
         let chain = known::chain();
@@ -136,7 +137,7 @@ mod known {
         chain
     }
 
-    /// Follows the chain from a line on, and says where the code for that is.
+    /// Follows the chain from a line on, and reports the place of the code.
     pub fn chase(chain: &[usize], from: usize, place: &mut Place) -> usize {
         let mut at = from;
         // SAFETY: every word that is loaded is the index of a word of the chain; nothing is written.

@@ -8,9 +8,10 @@ use memlode_symbols::GeneralRegisters;
 use crate::data_source::DataSource;
 use crate::records::{Record, RecordEvent, SampleRecord, SampleWeight};
 
-/// States of the registers that are kept of a place: what its accesses touch is estimated from them.
+/// Register states that are kept for a place: the data of its accesses are estimated from them.
 const MOST_STATES: usize = 64;
-/// Mappings of all processes that are followed, at most. A process begins with those of its parent.
+/// The most mappings that are followed, of all processes. A process begins with those of its
+/// parent.
 const MOST_MAPPINGS: usize = 1 << 24;
 
 /// The places of samples.
@@ -50,7 +51,7 @@ pub struct SampledPlace {
     pub count: u64,
     /// Registers of some of these.
     pub states: Vec<SampledState>,
-    /// Sources of the data of those that say so.
+    /// Sources of the data, of the samples that have them.
     pub sources: BTreeMap<DataSource, SourceCount>,
 }
 
@@ -59,7 +60,7 @@ pub struct SampledPlace {
 pub struct SourceCount {
     /// Samples.
     pub samples: u64,
-    /// Samples that say how long the access took: stores often do not.
+    /// Samples with the latency of the access: stores often have none.
     pub timed: u64,
     /// Cycles that these took together.
     pub cycles: u64,
@@ -148,7 +149,7 @@ impl Tally {
         self.mappings > MOST_MAPPINGS
     }
 
-    /// Counts mappings that are about to be made. It stays without room once it was.
+    /// Counts mappings that are about to be made. Once there is no room, there is none any more.
     fn has_room(&mut self, more: usize) -> bool {
         if !self.is_overfull() {
             self.mappings += more;
@@ -225,7 +226,7 @@ fn timed(weight: Option<SampleWeight>) -> SourceCount {
     SourceCount { samples: 1, timed: u64::from(cycles > 0), cycles }
 }
 
-/// Maps a file; what was mapped there before is there no more.
+/// Maps a file, in the place of earlier mappings there.
 fn map(maps: &mut BTreeMap<u64, Mapping>, address: u64, new: Mapping) {
     let end = address.saturating_add(new.length);
     if end == address {
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!((found.unmapped, found.lost, found.samples(), found.threads), (4, 4, 8, 3));
     }
 
-    /// A byte belongs to what was mapped there last, as in a model that has one entry for each byte.
+    /// A byte belongs to its last mapping, as in a model that has one entry for each byte.
     #[test]
     fn what_is_mapped_over_is_gone() {
         let (mut maps, mut model) = (BTreeMap::new(), vec![None; 64]);

@@ -1,8 +1,9 @@
-//! The ways to sample that a machine has: a clock everywhere, counters, and samples that say which data an access was for
-//! and where that came from.
+//! The ways to sample on a machine: a clock everywhere, counters, and samples with the data of an
+//! access and their source.
 //!
-//! The events of the third kind are encoded by what the kernel says of its units (`/sys/bus/event_source/devices`): what
-//! is not there the processor does not have, or a hypervisor hides it.
+//! The events of the third kind are encoded by the kernel's description of its units
+//! (`/sys/bus/event_source/devices`). A unit that is missing there is hidden by a hypervisor, or
+//! the processor does not have it.
 
 use std::io;
 
@@ -11,14 +12,16 @@ use memlode_counters::refusal::{Circumstances, CountRefusal};
 use crate::attributes::{EventAttributes, flag, kind};
 use crate::records::{RecordLayout, field};
 
-/// Cycles that a load takes at least to be sampled, unless the user says otherwise: fewer are hits of the first cache.
+/// The least cycles of a load that is sampled, unless the user chooses others: shorter ones are
+/// hits of the first cache.
 pub const LEAST_LATENCY: u64 = 30;
 /// Samples of memory events a second, as `perf mem` takes.
 const RATE: u64 = 4000;
 /// Events between samples of AMD's unit: a multiple of 16.
 const IBS_PERIOD: u64 = 0x4_0000;
 
-/// The kernel, as far as sampling goes. Tests have kernels of their own, whose units and refusals are known.
+/// The parts of the kernel that sampling uses. Tests use fake kernels, whose units and refusals are
+/// known.
 pub trait SamplingKernel {
     /// Returns the text of a file below `/sys/bus/event_source/devices`.
     fn unit_file(&self, path: &str) -> Option<String>;
@@ -67,7 +70,7 @@ pub struct Tier {
 pub struct SampledEvent {
     /// Its name, as `perf` would be given it.
     pub name: String,
-    /// The facts that the kernel is told.
+    /// The attributes that the kernel gets.
     pub attributes: EventAttributes,
 }
 
@@ -183,7 +186,7 @@ fn intel(
     Some(SampledEvent { name: format!("{unit}/{name}{options}/P"), attributes })
 }
 
-/// The best that the unit has; 2 where it does not say, as all have it that name data.
+/// The highest precision of the unit; 2 where it is unknown, as all units have it that report data.
 fn precision(kernel: &dyn SamplingKernel, unit: &str) -> u64 {
     let most = kernel.unit_file(&format!("{unit}/caps/max_precise"));
     most.and_then(|most| most.trim().parse().ok()).unwrap_or(2).min(3)
@@ -233,7 +236,7 @@ fn encoded(
     Some(found)
 }
 
-/// Puts a value's bits where a range, or several, say: `0-7,32-35`.
+/// Puts a value's bits into the given ranges: `0-7,32-35`.
 fn put(word: &mut u64, ranges: &str, mut value: u64) -> Option<()> {
     for range in ranges.split(',') {
         let (from, to) = range.split_once('-').unwrap_or((range, range));

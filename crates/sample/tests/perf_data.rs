@@ -23,7 +23,7 @@ fn number(text: &str) -> u64 {
     u64::from_str_radix(digits, base).unwrap_or_else(|_| panic!("a number: {text}"))
 }
 
-/// Samples in what `perf script -D -F event` prints.
+/// Samples in the output of `perf script -D -F event`.
 fn dumped(text: &str) -> Vec<Fields> {
     let mut found: Vec<Fields> = Vec::new();
     for line in text.lines() {
@@ -248,7 +248,7 @@ fn build(folder: &Path) -> PathBuf {
     program
 }
 
-/// Everything that this machine's perf can be asked for, also packed and through a pipe.
+/// All kinds of recordings that this machine's perf makes, also packed and through a pipe.
 #[test]
 fn recordings_of_this_machine_decode_to_what_perf_says() {
     const CLOCK: [&str; 4] = ["-e", "cpu-clock:u", "-c", "500009"];

@@ -85,7 +85,7 @@ impl Drop for Forever {
     }
 }
 
-/// The process is the shell; what it starts is followed.
+/// The process is the shell; the programs that it starts are followed.
 #[test]
 fn a_process_that_runs_is_sampled_with_all_that_it_starts() {
     let (source, member, [_, compiler]) = PROGRAMS[0];

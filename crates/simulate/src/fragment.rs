@@ -1,14 +1,16 @@
-//! Accesses whose bytes do not lie side by side.
+//! Accesses whose bytes lie in several places.
 
-/// A part of an access that lies apart from the others: what a program reads or writes at once may be in several places under another
-/// layout of its data. The access counts once, at each level at most one miss, as one that straddles lines does.
+/// One part of an access whose bytes lie in several places. Under another layout of its data, what
+/// a program reads or writes at once may be in pieces. The access still counts once, with at most
+/// one miss at each level, like an access that straddles lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// Address of the first byte.
     pub address: u64,
     /// Bytes touched, at least 1; a range that would run past the last address is cut there.
     pub bytes: u32,
-    /// True if it is written. A link on the way to what is written is not.
+    /// True if the program writes this part. A link that is read on the way to written data is not
+    /// written.
     pub is_write: bool,
 }
 

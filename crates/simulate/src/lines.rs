@@ -1,9 +1,11 @@
 //! Cutting a range of bytes at line boundaries.
 
-/// One reference per line that `[address, address + bytes)` touches, in ascending order, as `(address, bytes)`.
+/// One reference per line that `[address, address + bytes)` touches, in ascending order, as
+/// `(address, bytes)`.
 ///
-/// A copy of 4 KiB is not one access to a cache but 64 or 65: its caller makes one access of each piece.
-/// A range that would run past the last address is cut there. `line_bytes` must be a power of two.
+/// To a cache, a copy of 4 KiB is not one access but 64 or 65: the caller makes one access of each
+/// piece. A range that would run past the last address is cut there. `line_bytes` must be a power
+/// of two.
 pub fn touch_lines(address: u64, bytes: u64, line_bytes: u32) -> Lines {
     debug_assert!(line_bytes.is_power_of_two());
     // A range is kept as (next, left) with left - 1 at most the distance to the last address.

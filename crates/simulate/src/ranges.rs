@@ -7,7 +7,7 @@ use crate::space::Space;
 /// Ranges that do not overlap, in the order of the addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges<T> {
-    /// First address, the address behind the last, and what holds in between.
+    /// First address, the address behind the last one, and the value between them.
     parts: Vec<(u64, u64, T)>,
 }
 
@@ -39,7 +39,7 @@ impl<T: Copy> Ranges<T> {
         self.parts.is_empty()
     }
 
-    /// Returns what holds at an address, whatever address space it is of.
+    /// Returns the value at an address, in any address space.
     #[inline]
     pub fn of(&self, address: u64) -> Option<T> {
         if self.parts.is_empty() {

@@ -1,7 +1,7 @@
 //! Address spaces of several processes side by side.
 
-/// The address space of a process: bits above those that addresses of user space have, so that addresses of two
-/// processes differ, and their lines and pages, too.
+/// The address space of a process: bits above those of user addresses, so that addresses, lines and
+/// pages of two processes differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Space(u64);
 
@@ -17,13 +17,14 @@ impl Space {
         Space((process as u64) << Space::BITS)
     }
 
-    /// Returns where an address of the process lies beside those of others; and back.
+    /// Adds the process's bits to an address of it, or takes them away again.
     #[inline(always)]
     pub const fn place(self, address: u64) -> u64 {
         address ^ self.0
     }
 
-    /// Returns the number of a block of so many bytes, a power of two, beside those of other processes.
+    /// Returns the number of a block of `bytes`, a power of two; numbers of different processes
+    /// differ.
     #[inline(always)]
     pub const fn place_block(self, number: u64, bytes: u64) -> u64 {
         number ^ (self.0 / bytes)

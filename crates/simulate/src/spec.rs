@@ -39,7 +39,7 @@ impl LevelSpec {
         self.bytes / u64::from(self.line_bytes)
     }
 
-    /// Says why no such cache can be built, if that is so.
+    /// Returns the reason why no such cache can be built, if there is one.
     pub fn check(&self) -> Result<(), Problem> {
         if !self.line_bytes.is_power_of_two() || self.line_bytes < 4 {
             return Err(Problem::Line(self.line_bytes));
@@ -131,7 +131,7 @@ pub enum Problem {
     /// Zero ways.
     #[error("a set needs at least one way")]
     Ways,
-    /// Shared by nobody.
+    /// The number of sharing cores is 0.
     #[error("a cache is used by at least one core")]
     SharedByNone,
     /// The size is no whole number of sets.

@@ -4,17 +4,17 @@
 //!   index   . 7 . . 2 9 . 0 …        open addressing; an entry is a record's number and part of the key's hash
 //!   words   | key … | key … | …      records of a fixed number of words, in the order of first use
 //! ```
-//! An entry is 32 bits. Of an index of 2^k entries, k bits hold a record's number and the other 32 − k a part of the
-//! hash, so that a probe seldom loads a record that is not the one. Neighbouring keys have neighbouring entries: four
-//! lines in a row share one line of the index.
+//! An entry is 32 bits. Of an index of 2^k entries, k bits hold a record's number and the other 32
+//! − k a part of the hash, so that a probe seldom loads a wrong record. Neighbouring keys have
+//! neighbouring entries: four lines in a row share one line of the index.
 
 /// Words of all records together are fewer than this.
 const MOST_WORDS: usize = 1 << 32;
 
-/// Keys whose entries lie side by side, as a power of two.
+/// Keys whose entries lie side by side: the binary logarithm of their number.
 const BLOCK: u32 = 2;
 
-/// Lines whose records are found without the index, as a power of two.
+/// Lines whose records are found without the index, a power of two.
 const RECENT: usize = 1 << 9;
 
 /// The beginning of a record in a [`Table`].
@@ -101,7 +101,7 @@ impl Table {
         8 * self.words.len() + 4 * self.index.len()
     }
 
-    /// Asks the processor we run on for a record.
+    /// Prefetches a record.
     #[inline]
     pub fn prefetch(&self, at: At) {
         let record = self.words.get(at as usize..).unwrap_or_default();
@@ -111,13 +111,13 @@ impl Table {
         }
     }
 
-    /// Asks the processor we run on for where the index has a key.
+    /// Prefetches a key's place in the index.
     #[inline]
     pub fn prefetch_index(&self, key: u64) {
         prefetch(&self.index[self.place(key).0]);
     }
 
-    /// Asks the processor we run on for a key's record, if there is one: the first that may be it.
+    /// Prefetches a key's record, if there is one: the first that may be it.
     #[inline]
     pub fn prefetch_record(&self, key: u64) {
         let (mut place, part) = self.place(key);
@@ -175,7 +175,7 @@ impl Table {
     }
 }
 
-/// Asks the processor we run on for what will be needed soon.
+/// Prefetches something that will be needed soon.
 #[inline(always)]
 pub(crate) fn prefetch<T>(soon: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -194,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each key has one record, found again whatever the table has grown to.
+        /// Each key has one record, which is found again at any size of the table.
         #[test]
         fn a_table_equals_a_map(keys in prop::collection::vec((0u64..4, 0u64..3000), 1..6000)) {
             let mut table = Table::new(3);

@@ -16,9 +16,9 @@ const HELD: u32 = 1 << 31;
 /// Set as well if the cache was given the line back written.
 const WRITTEN: u32 = 1 << 30;
 
-/// Names where an access comes from, for the caller: what a simulation finds is kept by tag.
+/// Names the origin of an access, for the caller: results of a simulation are kept by tag.
 ///
-/// A tag is a small number, as memory for what is found grows with the highest one.
+/// A tag is a small number, as memory for results grows with the highest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(u32);
 
@@ -69,7 +69,7 @@ impl Tag {
     }
 }
 
-/// Says whose a request is: a tag, or an access to several lines, all of which have to be answered.
+/// The origin of a request: a tag, or an access to several lines, all of which have to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker(u32);
 
@@ -110,9 +110,11 @@ impl Asker {
     }
 }
 
-/// The state of a line in a cache: whether it is there, and whose accesses fetched it, or made it leave.
+/// The state of a line in a cache: whether it is there, and the tag of the accesses that fetched or
+/// evicted it.
 ///
-/// It is the high half of a word of the line's record; the low half belongs to the fully associative cache.
+/// It is the high half of a word of the line's record; the low half belongs to the fully
+/// associative cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineState(u32);
 
@@ -123,7 +125,7 @@ impl LineState {
         LineState((tag.0 + 1) | HELD)
     }
 
-    /// The line left the cache, because of accesses with a tag if that is anybody's fault.
+    /// The line left the cache, because of accesses with a tag, if there is one.
     #[inline(always)]
     pub fn left(by: Option<Tag>) -> LineState {
         LineState(by.map_or(0, |by| by.0 + 1))
@@ -157,13 +159,13 @@ impl LineState {
         *word |= u64::from(WRITTEN) << 32;
     }
 
-    /// Returns whose accesses fetched the line, if it is there, or else made it leave.
+    /// Returns the tag that fetched the line, if it is there, or else the tag that evicted it.
     #[inline(always)]
     pub fn whose(self) -> Option<Tag> {
         (self.0 & !(HELD | WRITTEN)).checked_sub(1).map(Tag)
     }
 
-    /// Returns whose accesses fetched the line, if it is there.
+    /// Returns the tag that fetched the line, if it is there.
     #[inline(always)]
     pub fn fetched_by(self) -> Option<Tag> {
         if self.is_held() { self.whose() } else { None }

@@ -76,7 +76,7 @@ fn valgrind(tool: &str, options: &[String], program: &Path) -> Command {
     command
 }
 
-/// Said when a tool is missing or fails: the comparison is part of the tests, not an extra.
+/// The error when a tool is missing or fails: the comparison is part of the tests, not an extra.
 const NEEDS: &str = "this test compares with Cachegrind and needs valgrind and setarch; \
                      on Debian: apt-get install valgrind util-linux";
 

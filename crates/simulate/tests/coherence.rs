@@ -100,8 +100,9 @@ fn counters_on_lines_of_their_own_do_not_meet() {
     assert_eq!(model.coherence(), CoherenceCounters::default());
 }
 
-/// A lock word handed from core to core, with the data it guards in the same line. Taking it is true sharing:
-/// the word was written by whoever released it. The data were read by nobody else in between, so they hit.
+/// A lock word that goes from core to core, with the data it guards in the same line. Taking it is
+/// true sharing: the releasing core wrote the word. No other core touched the data in between, so
+/// they hit.
 ///
 /// ```text
 ///  0 writes lock (takes), writes data, writes lock (releases)     M-
@@ -128,8 +129,9 @@ fn a_lock_handed_over_is_true_sharing() {
     assert_eq!(model.counters()[0].write_backs, 0);
 }
 
-/// Counts what is written after the line was taken, too: core 1 takes the line by writing byte 8, and core 0
-/// comes back for byte 0, which core 1 wrote a moment later, when the line was already its own.
+/// Counts bytes that were written after the line was taken, too: core 1 takes the line by writing
+/// byte 8. Core 0 comes back for byte 0, which core 1 wrote a moment later, when it already owned
+/// the line.
 #[test]
 fn silent_writes_after_the_loss_make_it_true() {
     for (writes_byte_0, is_true) in [(false, false), (true, true)] {
@@ -163,8 +165,8 @@ fn a_write_takes_every_copy() {
     assert_eq!(states(&model), "SSSS");
 }
 
-/// A thousand cores read a line, one writes it: 999 first levels and 999 second levels lose it, and each core
-/// that comes back is told by whom.
+/// A thousand cores read a line, one writes it: 999 first levels and 999 second levels lose it, and
+/// each core that comes back learns which core took its line.
 #[test]
 fn a_thousand_cores_lose_a_line_to_one() {
     let mut model = mesi(vec![level(8, 4, 1), level(16, 4, 1), level(64, 8, 1000)], 1000);
@@ -207,8 +209,8 @@ fn the_level_that_lost_the_line_tells_why() {
     assert_eq!(model.access(MemRef::read(0, 0, 8)), outcome(2, true, Some((true, 1, 3))));
 }
 
-/// Two groups of two cores, a second level for each group: within the group a miss is answered there; the
-/// other group's level is off the way and loses the line as the first levels do.
+/// Two groups of two cores, a second level for each group: within the group, the second level
+/// serves a miss; the other group's level is off the way and loses the line as the first levels do.
 #[test]
 fn groups_of_cores_share_what_is_on_their_way() {
     let mut model = mesi(vec![level(8, 4, 1), level(64, 8, 2)], 4);

@@ -28,7 +28,7 @@ fn touch_list(list: &mut VecDeque<u64>, capacity: usize, line: u64) -> bool {
 /// A line of one cache of one level.
 type Key = (usize, usize, u64);
 
-/// Figures to be found, as their definitions say.
+/// Figures computed by their definitions.
 struct Definitions {
     levels: Vec<LevelSpec>,
     lists: HashMap<(usize, usize), VecDeque<u64>>,
@@ -53,7 +53,7 @@ impl Definitions {
         }
     }
 
-    /// Returns what happened to one line of an access; gives the causes of its misses by level.
+    /// Simulates one line of an access; returns the causes of its misses by level.
     fn line(&mut self, events: &[(Event, usize, usize, u64)], tag: u32) -> BTreeMap<usize, Cause> {
         let mut causes = BTreeMap::new();
         for &(event, level, cache, line) in events {
@@ -92,7 +92,7 @@ impl Definitions {
         causes
     }
 
-    /// Bytes of a level are told apart down to 1/64 of a line.
+    /// Bytes of a level, counted in parts of 1/64 of a line.
     fn used_bytes(&self, level: usize, bytes: &BTreeSet<u64>) -> u64 {
         let grain = u64::from(self.levels[level].line_bytes).div_ceil(64);
         bytes.iter().map(|byte| byte / grain).collect::<BTreeSet<_>>().len() as u64 * grain

@@ -173,7 +173,8 @@ proptest! {
     }
 }
 
-/// Pages 0 to 7, asked for by a core of each of two nodes: where they are given, interleaved, or all in one node.
+/// Pages 0 to 7, touched by a core of each of two nodes: by first touch, interleaved, or all in one
+/// node.
 #[test]
 fn pages_are_where_they_are_put() {
     let remote = |placement, ranges: &[(u64, u64, u32)]| {
@@ -229,8 +230,8 @@ fn impossible_tlbs_are_refused() {
     assert_eq!(refused(&[tlb(1, 0, 0, &[4096], 0)], 4096), ImpossibleTlb::Shape(0, 0));
 }
 
-/// Two small levels of so many sets with everything that watches them, for one core or two; lines of the outer one are longer by a
-/// factor.
+/// Two small levels of a number of sets, with every layer, for one core or two; lines of the outer
+/// level are longer by a factor.
 fn watched(of_model: bool, cores: u32, sets: [u64; 2], factor: u32) -> Detailed {
     let level = |sets: u64, line_bytes, shared_by| LevelSpec {
         bytes: sets * 2 * u64::from(line_bytes),
@@ -278,8 +279,8 @@ proptest! {
     }
 }
 
-/// Accesses of a loop that cores make together, of up to so many turns.
-fn loops(turns: u64) -> impl Strategy<Value = (usize, u64, Vec<Strided>)> {
+/// Accesses of loops that cores make together, of up to `iterations` iterations.
+fn loops(iterations: u64) -> impl Strategy<Value = (usize, u64, Vec<Strided>)> {
     let step = prop_oneof![
         4 => prop::sample::select(vec![0i64, 1, 4, 8, 12, 16, 64, 256, 4096]),
         1 => -5000i64..5000,
@@ -301,7 +302,7 @@ fn loops(turns: u64) -> impl Strategy<Value = (usize, u64, Vec<Strided>)> {
             strides.iter_mut().filter(|_| is_same).for_each(|strided| strided.step = step);
             strides
         });
-    (0usize..2, 0..turns, same_step)
+    (0usize..2, 0..iterations, same_step)
 }
 
 proptest! {
@@ -321,7 +322,7 @@ proptest! {
         let new = || watched(of_model, cores, sets, factor);
         let (mut at_once, mut later) = (new(), new());
         let (mut depths, mut told) = (Vec::new(), Vec::new());
-        for (core, turns, strides) in &trace {
+        for (core, iterations, strides) in &trace {
             let core = if one_core { 0 } else { *core };
             let mut access = |address, bytes, is_write, tag| {
                 let depth = at_once.access(MemRef::read(core, address, bytes).writing(is_write).tagged(tag)).depth;
@@ -331,13 +332,13 @@ proptest! {
                 access(number * 200, 8, false, 7);
                 later.access_later(MemRef::read(core, number * 200, 8).tagged(7));
             }
-            for turn in 0..*turns {
+            for iteration in 0..*iterations {
                 for strided in strides {
-                    let address = strided.address.wrapping_add(strided.step.wrapping_mul(turn));
+                    let address = strided.address.wrapping_add(strided.step.wrapping_mul(iteration));
                     access(address, strided.bytes, strided.is_write, strided.tag.number());
                 }
             }
-            later.requests().push_turns(core, *turns, strides);
+            later.requests().push_iterations(core, *iterations, strides);
             if later.waiting() > 1000 {
                 later.settle(|tag, depth| told.push((tag.number(), depth)));
                 prop_assert_eq!(&told, &depths);

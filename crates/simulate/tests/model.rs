@@ -51,8 +51,8 @@ fn check_inclusion(model: &Model) {
     }
 }
 
-/// Checks the promise of MESI: who owns a line is the only one off whose way no cache has it, and a dirty line in a
-/// write-back first level is owned.
+/// Checks the promise of MESI: if a core owns a line, no cache off its way has it; and a dirty line
+/// in a write-back first level is owned.
 fn check_mesi(model: &Model) {
     let cores = model.spec().cores as usize;
     for core in 0..cores {
@@ -105,7 +105,7 @@ fn run(spec: &ModelSpec, trace: impl IntoIterator<Item = (Access, u32)>) {
     }
 }
 
-/// One core makes the first accesses, so many of a thousand, before others make any.
+/// One core makes the first accesses (a share in thousandths) before others make any.
 fn alone_at_first(mut trace: Vec<(Access, u32)>, thousandths: usize) -> Vec<(Access, u32)> {
     let (first, alone) = (trace.first().map_or(0, |(a, _)| a.core), trace.len() * thousandths / 1000);
     trace[..alone].iter_mut().for_each(|(a, _)| a.core = first);
@@ -166,7 +166,8 @@ proptest! {
         prop_assert_eq!(with.coherence(), Default::default());
     }
 
-    /// The sharding law: pieces by the value of the shard bits, simulated apart, add up to the whole run.
+    /// The sharding law: pieces by the value of the shard bits, simulated separately, add up to the
+    /// whole run.
     #[test]
     fn shards_add_up((shapes, cores, trace) in cases(), rules in rules(0), mesi in any::<bool>()) {
         let mut spec = spec(&shapes, cores, &rules, mesi);
@@ -258,7 +259,7 @@ fn impossible_rules_are_refused_with_level_and_key() {
     }
 }
 
-/// An observer's log has what happened, in order: line 0 is lost to core 1.
+/// An observer's log has all events in order: line 0 is lost to core 1.
 #[test]
 fn observers_are_told_who_took_a_line() {
     let shape = LevelSpec { bytes: 1024, ways: 2, line_bytes: 64, shared_by: 1 };

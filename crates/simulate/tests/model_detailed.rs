@@ -20,12 +20,12 @@ use rules::{rules, spec, walks};
 /// A line of one cache of one level.
 type Key = (usize, usize, u64);
 
-/// Figures to be found, as their definitions say, from what a naive model says has happened.
+/// Figures computed by their definitions from the events of a naive model.
 struct Definitions {
     spec: ModelSpec,
     /// Fully associative LRU caches as lists, most recent first.
     twins: HashMap<(usize, usize), VecDeque<u64>>,
-    /// Lines that a cache was asked for or given.
+    /// Lines that a cache was looked up for or got.
     known: HashSet<Key>,
     /// Tag of the fetch and bytes used since.
     held: HashMap<Key, (u32, BTreeSet<u64>)>,
@@ -36,7 +36,7 @@ struct Definitions {
     sharing: BTreeMap<(u32, u32, bool, u64), u64>,
     core: usize,
     tag: u32,
-    /// Bytes of the line at hand.
+    /// Bytes of the current line.
     piece: Option<(u64, u64)>,
 }
 
@@ -73,7 +73,7 @@ impl Definitions {
         self.counts.entry((level, tag)).or_default()
     }
 
-    /// Returns what happened during one access; gives the causes of its misses by level.
+    /// Simulates one access; returns the causes of its misses by level.
     fn access(&mut self, events: &[Event], access: &Access, tag: u32) -> BTreeMap<usize, Cause> {
         (self.core, self.tag) = (access.core, tag);
         let end = access.address.saturating_add(u64::from(access.bytes.max(1)) - 1);
@@ -217,7 +217,7 @@ impl Definitions {
         }
     }
 
-    /// The bytes at hand are used, in every cache on the way that has them.
+    /// Enters the current bytes as used in every cache on the way that has them.
     fn use_piece(&mut self) {
         let Some((first, last)) = self.piece else { return };
         for (level, rules) in self.spec.levels.iter().enumerate() {
@@ -234,7 +234,7 @@ impl Definitions {
         }
     }
 
-    /// Bytes of a level are told apart down to 1/64 of a line.
+    /// Bytes of a level, counted in parts of 1/64 of a line.
     fn used_bytes(&self, level: usize, bytes: &BTreeSet<u64>) -> u64 {
         let grain = self.line_bytes(level).div_ceil(64);
         bytes.iter().map(|byte| byte / grain).collect::<BTreeSet<_>>().len() as u64 * grain
@@ -382,8 +382,9 @@ fn who_takes_whose_line_is_told_by_tag() {
     assert_eq!(details.model.unwrap().sharing, expected);
 }
 
-/// Lines that are only prefetched take room, too: what misses because of them misses for want of room, not of ways. Every second line
-/// of 128 is read, again and again, through a fully associative cache of 64 lines, which each time gets the other line of the pair.
+/// Lines that are only prefetched take room, too: misses because of them are capacity misses, not
+/// conflicts. Every second line of 128 is read, again and again, through a fully associative cache
+/// of 64 lines, which each time gets the other line of the pair.
 #[test]
 fn prefetched_lines_take_room() {
     let one_set = ModelLevel { prefetch: vec![Prefetch::AdjacentLine], ..level(1, 64, 1) };
@@ -403,8 +404,9 @@ fn prefetched_lines_take_room() {
     assert_eq!([causes(0), causes(1)], [(64, 128, 0), (0, 1, 0)]);
 }
 
-/// A core drops a line for want of room, and another one writes to it: it comes from there, whatever the size of the cache. What
-/// was taken away is shared, and what nobody wrote to is missed for want of room.
+/// A core drops a line for lack of room, and another core writes to it. The line comes from that
+/// core, whatever the size of the cache. A line that was taken away is shared; a line that no core
+/// wrote misses for lack of room.
 #[test]
 fn a_line_that_another_core_has_written_to_is_held_by_it() {
     use Cause::{Capacity, Cold, HeldElsewhere, TrueSharing};
@@ -431,8 +433,8 @@ fn a_line_that_another_core_has_written_to_is_held_by_it() {
     assert_eq!(causes(0, 0, false), [Capacity]);
 }
 
-/// Shows the effect of rules on a line in its causes: an exclusive level is given what the first drops, a write passes
-/// by a level that does not allocate, and a missing sector is cold.
+/// Shows the effect of rules on a line in its causes: an exclusive level gets what the first level
+/// drops, a write bypasses a level that does not allocate, and a missing sector is cold.
 #[test]
 fn rules_show_in_causes() {
     use Cause::{Capacity, Cold};

@@ -34,7 +34,7 @@ proptest! {
         prop_assert_eq!(caches.counters(), naive.counters);
     }
 
-    /// Misses that wait get the answers that they would have got at once.
+    /// Misses that wait get the results that they would have got at once.
     #[test]
     fn misses_may_wait((levels, cores, trace) in cases(), most in 1usize..100) {
         let mut naive = Naive::new(&levels, cores, Straddle::Apart);
@@ -86,7 +86,8 @@ proptest! {
         }
     }
 
-    /// The sharding law: pieces by the value of the shard bits, simulated apart, add up to the whole run.
+    /// The sharding law: pieces by the value of the shard bits, simulated separately, add up to the
+    /// whole run.
     #[test]
     fn shards_add_up((levels, cores, trace) in cases()) {
         let mut whole = Hierarchy::new(&levels, cores).unwrap();

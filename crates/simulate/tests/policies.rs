@@ -1,4 +1,4 @@
-//! Replacement policies on sequences whose answers are published or worked out by hand. One set.
+//! Replacement policies on sequences whose results are published or worked out by hand. One set.
 
 use memlode_simulate::{LevelSpec, MemRef, Model, ModelLevel, ModelSpec, Replacement};
 

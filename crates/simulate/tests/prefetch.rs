@@ -30,8 +30,9 @@ fn the_next_line_of_a_sequence_is_there() {
     assert_eq!(model.prefetch()[0], counters(64, 63, 0, 0, 0));
 }
 
-/// Eight accesses a line: the next line is asked for eight accesses after it was sent for. If it takes seven
-/// accesses to come it is in time, if it takes eight it is late, and useful all the same.
+/// Eight accesses a line: the next line is needed eight accesses after its prefetch. If it takes
+/// seven accesses to come it is in time, if it takes eight it is late, and counts as useful as
+/// well.
 #[test]
 fn a_prefetch_is_late_if_the_line_is_wanted_before_it_is_there() {
     for (fill_accesses, late) in [(7, 0), (8, 9)] {
@@ -50,7 +51,7 @@ fn pairs_come_together() {
 }
 
 /// Stride 200: 0, 200, 400. The third access proves the stride and sends for 800, the fourth for 1000, …;
-/// 600 (line 9) was sent for by nobody.
+/// 600 (line 9) was not prefetched.
 ///
 /// ```text
 ///  address       0    200    400    600    800   1000   1200
@@ -144,7 +145,7 @@ fn a_miss_of_a_line_that_made_room_for_a_prefetch_is_pollution() {
     assert_eq!((found.issued, found.useful, found.pollution), (3, 1, 1));
 }
 
-/// A prefetch of the second level is no demand anywhere, and what it brought is found there.
+/// A prefetch of the second level is no demand anywhere, and its line is found there.
 #[test]
 fn outer_levels_prefetch_for_inner_ones() {
     let inner = ModelLevel::from(LevelSpec { bytes: 128, ways: 2, line_bytes: 64, shared_by: 1 });

@@ -146,33 +146,34 @@ fn a_chase_takes_all_latencies_and_is_a_chain() {
     }
 }
 
-/// Two loads a turn, each fed by what both loaded in the turn before: when the second is executed, the first has been again.
+/// Two loads an iteration, each fed by what both loaded in the iteration before: when the second is executed, the first has been again.
 #[test]
-fn loads_of_a_turn_that_wait_for_the_turn_before_wait_together() {
-    let turns = 30;
+fn loads_of_a_iteration_that_wait_for_the_iteration_before_wait_together() {
+    let iterations = 30;
     let with_back = |back| {
         let first = |i| Step { address_feeds: vec![vec![(0, 0), (1, 0)]], ..miss(2 * i) };
         let second = |i| Step { site: 1, address_feeds: vec![vec![(0, back), (1, 0)]], ..miss(2 * i + 1) };
-        run(&(0..turns).flat_map(|i| [first(i), second(i)]).collect::<Vec<_>>()).0
+        run(&(0..iterations).flat_map(|i| [first(i), second(i)]).collect::<Vec<_>>()).0
     };
     // The line of the second comes 12 cycles behind that of the first.
-    assert_eq!(with_back(1), (turns * (L + 12)) as f64);
-    assert_eq!(with_back(0), (2 * turns * L) as f64);
+    assert_eq!(with_back(1), (iterations * (L + 12)) as f64);
+    assert_eq!(with_back(0), (2 * iterations * L) as f64);
 }
 
 #[test]
-fn independent_misses_take_a_latency_for_each_turn_of_the_fill_buffers() {
+fn independent_misses_take_a_latency_for_each_iteration_of_the_fill_buffers() {
     for k in [1, 20, 21, 40, 41] {
         let (cycles, of) = run(&(0..k).map(miss).collect::<Vec<_>>());
-        // Twenty at a time; within a turn they are twelve cycles apart.
-        let (turns, left) = ((k - 1) / 20, (k - 1) % 20);
-        assert_eq!(cycles, (L * (turns + 1) + 12 * left) as f64, "{k}");
+        // Twenty at a time; within an iteration they are twelve cycles apart.
+        let (iterations, left) = ((k - 1) / 20, (k - 1) % 20);
+        assert_eq!(cycles, (L * (iterations + 1) + 12 * left) as f64, "{k}");
         assert_eq!(of(Stall::Chain), 0.0);
         assert_eq!(of(Stall::Buffers) > 0.0, k > 20, "{k}");
     }
 }
 
-/// So many misses, each asked for so many instructions before it is needed, in a walk that would have to wait for each.
+/// A number of misses, each prefetched a number of instructions before it is needed, in a walk that
+/// would have to wait for each.
 #[test]
 fn what_is_asked_for_in_time_is_not_waited_for() {
     let walk = |k: u64, ahead: u64| {
@@ -295,16 +296,16 @@ fn what_lies_behind_a_surprise_begins_when_it_is_known_where_the_branch_leads() 
     };
     let last_load = far(0, 2);
     assert_eq!(surprise(last_load.clone()), ((12 + L + 20 + L - 4) as f64, (20 + L) as f64));
-    // What the branch hangs on is known: another load, or none.
+    // The load on which the branch depends is known: another load, or none.
     let decided =
         |branch_feeds: Feeds| surprise(Step { branch_feeds: Some(branch_feeds), ..last_load.clone() }).0;
     assert_eq!(decided(fed_by(0)), (12 + L + 20 + L - 4) as f64);
     assert_eq!(decided(fed_by(3)), (L + 20 + L - 4) as f64);
     assert_eq!(decided(Vec::new()), (24 + L - 4) as f64, "as if there had been no branch");
     // A pattern is learnt; chance is not.
-    let branch = |bits: u64, turns: u64| {
-        let turn = |i: u64| [near(0), near(if bits >> (i % 64) & 1 == 0 { 1 } else { 2 })];
-        let steps: Vec<Step> = (0..turns).flat_map(turn).collect();
+    let branch = |bits: u64, iterations: u64| {
+        let iteration = |i: u64| [near(0), near(if bits >> (i % 64) & 1 == 0 { 1 } else { 2 })];
+        let steps: Vec<Step> = (0..iterations).flat_map(iteration).collect();
         charges(&spec(), &steps).0.iter().map(|charged| charged.of(Stall::Branch)).sum::<u64>()
     };
     let (alternating, chance) = (0xaaaa_aaaa_aaaa_aaaa, 0x9e37_79b9_7f4a_7c15);
@@ -348,7 +349,7 @@ fn what_the_wrong_path_has_asked_for_is_on_its_way() {
     assert_eq!(after(&[decides.clone(), far(2, 2)]), (L + 20) as f64);
     // Site 3 is on the right way alone.
     assert_eq!(after(&[decides.clone(), far(3, 2)]), (L + 20 + L - 4) as f64);
-    // Behind it the ways meet. What does not hang on it was asked for early; what does, was not.
+    // Behind it the ways meet. Accesses that do not depend on it were requested early; the others were not.
     let meets = |address_feeds| Step { address_feeds, ..far(2, 3) };
     assert_eq!(after(&[decides.clone(), near(3), meets(Vec::new())]), (L + 20) as f64);
     assert_eq!(

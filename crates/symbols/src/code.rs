@@ -21,7 +21,7 @@ const RECORDING: &str = ".recording";
 pub enum Version {
     /// It was compiled without memlode.
     Plain,
-    /// It records nothing: the code as it was, but for tests whether to record.
+    /// It records nothing: the original code, with tests whether to record.
     Dormant,
     /// It records: memlode's own instructions are among its own.
     Recording,
@@ -30,7 +30,7 @@ pub enum Version {
 /// Memory that an instruction uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessedMemory {
-    /// Bytes; 0 where the instruction does not say.
+    /// Bytes; 0 where the instruction does not have them.
     pub bytes: u32,
     /// It is read.
     pub loads: bool,
@@ -152,7 +152,7 @@ fn function(
     Ok(FunctionCode { name: name.to_string(), version, lines })
 }
 
-/// The instructions of a function, up to one that is none.
+/// The instructions of a function, up to the first bytes that are none.
 fn decoded(program: &ProgramFile, symbol: &ProgramSymbol) -> Vec<Instruction> {
     let bytes = program.bytes_at(symbol.address, symbol.bytes.min(MOST_CODE) as usize);
     let mut code = Vec::new();

@@ -1,8 +1,8 @@
-//! Code of an image that memlode did not compile: functions of which no entry of the pass's list is.
+//! Code of an image that memlode did not compile: functions that are not in the pass's list.
 //!
-//! The list tells which code was compiled, symbols tell which there is. What belongs to the
-//! implementation of a language is left out, for every program has it: the C run-time start files,
-//! the compilers' libraries, and Rust's own library, which comes as machine code.
+//! The list has the compiled code, symbols have all code. The implementation of a language is left
+//! out, since every program has it: the C run-time start files, the compilers' libraries, and
+//! Rust's own library, which comes as machine code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,8 @@ struct Named {
     is_local: bool,
 }
 
-/// Returns the functions of an image that memlode did not compile; `None` if the image does not tell what memlode
-/// compiled. A stripped image has no symbols, and so no functions.
+/// Returns the functions of an image that memlode did not compile; `None` if the image has no list
+/// of compiled code. A stripped image has no symbols, and so no functions.
 pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCode> {
     let compiled = compiled(file)?;
     let mut by_address: BTreeMap<u64, Vec<Named>> = BTreeMap::new();
@@ -113,21 +113,22 @@ fn function<'data, R: ReadRef<'data>>(
     })
 }
 
-/// Returns the function of which a symbol is only a part: compilers put what is rarely executed elsewhere.
+/// Returns the function of which a symbol is only a part: compilers put rarely executed code
+/// elsewhere.
 fn whole(name: &str) -> Option<&str> {
     [".cold", ".eh", ".__part."].iter().filter_map(|part| name.find(part)).min().map(|at| &name[..at])
 }
 
-/// Returns whether a function of a program that a sanitizer watches is the sanitizer's, which has its own `operator new` and
-/// `operator delete` of all kinds, what functions of libc's have in common, and some of these themselves.
+/// Returns whether a function of a program with a sanitizer is the sanitizer's. It has its own
+/// `operator new` and `operator delete` of all kinds, and its own versions of functions of libc.
 fn is_sanitizers(name: &str) -> bool {
     ["_Znw", "_Zna", "_Zdl", "_Zda"].iter().any(|operator| name.starts_with(operator))
         || name.starts_with("_Z") && name.contains("InterceptorCommon")
         || ["real_clock_gettime", "real_pthread_attr_getstack"].contains(&name)
 }
 
-/// Returns whether a name is reserved to the implementation of a language. C reserves what begins with an underscore;
-/// mangled names of other languages begin with one, too.
+/// Returns whether a name is reserved to the implementation of a language. C reserves names that
+/// begin with an underscore; mangled names of other languages begin with one, too.
 fn is_implementation(name: &str) -> bool {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return is_rusts_own(&rust.to_string());
@@ -149,8 +150,8 @@ fn is_implementation(name: &str) -> bool {
         || IN_PROGRAMS.contains(&name)
 }
 
-/// Beginnings of the source files of compilers' own libraries, for what only these know: start files, libgcc,
-/// sanitizers, profiles.
+/// Beginnings of the source files of compilers' own libraries: start files, libgcc, sanitizers,
+/// profiles.
 const RUNTIME_UNITS: [&str; 17] = [
     "InstrProfiling",
     "asan_",

@@ -43,14 +43,14 @@ impl Register {
     }
 }
 
-/// The values that addresses are made of.
+/// The values from which addresses are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GeneralRegisters {
     /// Indexed by the number in debug information.
     pub general: [u64; REGISTERS],
     /// Bases of the two segments that have one, where they are known.
     pub fs_base: Option<u64>,
-    /// As `fs_base`.
+    /// Like `fs_base`.
     pub gs_base: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ impl GeneralRegisters {
     }
 }
 
-/// The way on from an instruction.
+/// The flow of control after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// To the next one.
@@ -78,7 +78,7 @@ pub enum Flow {
     Branch(u64),
     /// To the next one, after a function.
     Call,
-    /// Nowhere that the instruction says.
+    /// To an unknown place.
     Ends,
 }
 
@@ -87,7 +87,8 @@ pub enum Flow {
 pub struct Instruction(pub(crate) iced_x86::Instruction);
 
 impl Instruction {
-    /// Decodes the instruction that `code`, which is at `address`, begins with. `None` if it is none that is known.
+    /// Decodes the instruction at the beginning of `code`, which is at `address`. `None` if it is
+    /// unknown.
     pub fn decode(code: &[u8], address: u64) -> Option<Instruction> {
         let code = &code[..code.len().min(LONGEST)];
         let decoded = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
@@ -130,7 +131,7 @@ impl Instruction {
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
     memory: UsedMemory,
-    /// Bytes; 0 where the instruction does not say.
+    /// Bytes; 0 if the instruction does not have them.
     pub bytes: u32,
     /// It is read.
     pub loads: bool,
@@ -139,7 +140,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// The address of the first byte. `None` if it depends on other registers: those of vectors.
+    /// The address of the first byte. `None` if it depends on vector registers.
     pub fn address(&self, registers: &GeneralRegisters) -> Option<u64> {
         self.memory.virtual_address(0, |register, _, _| registers.value(register))
     }
@@ -154,7 +155,7 @@ impl Operand {
         Register::of(self.memory.index())
     }
 
-    /// Addresses are made of other registers than the general ones.
+    /// Returns whether addresses depend on other registers than the general ones.
     pub fn is_vector(&self) -> bool {
         self.memory.index() != Iced::None && self.index().is_none()
     }
@@ -169,7 +170,8 @@ impl Operand {
         self.memory.scale()
     }
 
-    /// The number that is added. Without a base it is the address, also of what is addressed from the instruction on.
+    /// The number that is added. Without a base it is the address, also for addresses relative to
+    /// the instruction.
     pub fn displacement(&self) -> u64 {
         self.memory.displacement()
     }

@@ -105,7 +105,8 @@ pub enum Error {
 const SECTION_BYTES: u64 = 1 << 31;
 
 impl ElfImage {
-    /// Reads an image from a regular file, and of that what is needed: debug information is often most of it.
+    /// Reads the needed parts of an image from a regular file: debug information is often most of
+    /// it.
     pub fn read(path: &Path) -> Result<ElfImage, Error> {
         let file = memlode_files::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         ElfImage::from(&ReadCache::new(file), path)
@@ -165,8 +166,8 @@ fn image<'data, R: ReadRef<'data>>(data: R, path: &Path) -> Result<Elf<'data, R>
     Ok(file)
 }
 
-/// Functions of an image that memlode did not compile. `None` if it compiled nothing of it, or the image is of a memlode
-/// that did not list what it compiled.
+/// Functions of an image that memlode did not compile. `None` if it compiled nothing of it, or the
+/// image is of a memlode that did not list compiled code.
 ///
 /// # Errors
 /// The file cannot be read, or is no ELF image.

@@ -18,8 +18,8 @@ pub fn defined_functions(bytes: &[u8], path: &Path) -> Result<Vec<String>, Error
     Ok(names.filter(|name| !name.is_empty()).collect())
 }
 
-/// Returns whether two files are loaded as the same program. Where debug information is may depend
-/// on what the file is called, and the build id on that.
+/// Returns whether two files are loaded as the same program. The name of a file may determine the
+/// place of its debug information, and that the build id.
 pub fn load_alike(one: &[u8], other: &[u8]) -> bool {
     one == other || loaded(one).is_some_and(|sections| loaded(other) == Some(sections))
 }

@@ -18,7 +18,7 @@ pub const MOST_BYTES: u64 = 8 << 30;
 pub struct ProgramSymbol {
     /// The first byte, as the file has it.
     pub address: u64,
-    /// Bytes; 0 where the table does not say.
+    /// Bytes; 0 if the table does not have them.
     pub bytes: u64,
     /// Its name as linkers know it.
     pub name: String,

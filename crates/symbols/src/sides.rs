@@ -1,14 +1,14 @@
 //! The side of a function that records nothing.
 //!
-//! A function that memlode compiled holds its code twice (`instrument/src/sides/Versions.h`), and control goes from one
-//! side to the other where a loop begins:
+//! A function that memlode compiled holds its code twice (`instrument/src/sides/Versions.h`), and
+//! control goes from one side to the other where a loop begins:
 //!
 //! ```text
 //!   entry ── room in the cursor? ─┬─► recording side: refers to anchors     ◄─┐
 //!                                 └─► dormant side: refers to none, tests `dormant` in each loop
 //! ```
-//! So without the branches behind these tests the graph of a function falls into parts: those that lead to an anchor
-//! or come from one record, and the others do not.
+//! Without the branches behind these tests, the graph of a function falls into parts. The parts
+//! that lead to an anchor, or come from one, record; the others do not.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
@@ -80,7 +80,7 @@ impl Recorder {
         code.iter().filter(|Instruction(of)| loads(of)).map(|Instruction(of)| of.op0_register()).collect()
     }
 
-    /// Returns whether it compares with the word that says that nothing is recorded.
+    /// Returns whether it tests the word that is set while recording is off.
     fn is_dormant_test(&self, Instruction(of): &Instruction, control: &HashSet<Register>) -> bool {
         let offset = offset_of!(ProcessHeader, dormant) as u64;
         let has_memory = (0..of.op_count()).any(|at| of.op_kind(at) == OpKind::Memory);

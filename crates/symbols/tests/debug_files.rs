@@ -1,4 +1,5 @@
-//! Debug information that is compressed, or lies in a file of its own, says what it says where it is neither.
+//! Debug information that is compressed, or in a separate file, gives the same results as
+//! uncompressed information in the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,7 +113,8 @@ fn a_file_is_found_by_the_build_id_below_a_root() {
     assert!(ProgramFile::read(&program).expect("a program").debug().is_none());
 }
 
-/// Paths come from recordings of anybody's; reading what the kernel makes up may wait for ever.
+/// Paths come from strangers' recordings; reading a file that the kernel makes up may wait for
+/// ever.
 #[test]
 fn files_of_the_kernel_are_no_programs() {
     let error = ProgramFile::read(Path::new("/proc/version")).err().expect("no program").to_string();

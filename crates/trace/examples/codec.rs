@@ -189,7 +189,7 @@ fn encode(words: &[u64], pieces: &[usize], space: &AddressSpace, zstd: bool) -> 
     chunks
 }
 
-/// Shortest of several runs: what the code costs when nothing disturbs it.
+/// Shortest of several runs: the cost of the code without disturbance.
 fn best<T>(mut run: impl FnMut() -> T) -> (Duration, T) {
     let mut timed = || {
         let start = cpu_time();
@@ -206,7 +206,7 @@ fn best<T>(mut run: impl FnMut() -> T) -> (Duration, T) {
     best
 }
 
-/// Time this thread has spent on a processor: what others do on the machine does not count.
+/// Time this thread has spent on a processor: the work of other threads does not count.
 fn cpu_time() -> Duration {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a kernel with schedstats");
     let nanoseconds = schedstat.split(' ').next().and_then(|field| field.parse().ok());

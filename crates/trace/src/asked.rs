@@ -7,7 +7,7 @@ use crate::sections::Sections;
 /// A rule of a filter or the name of an allocator, as an index into the table's strings, and whether it matched.
 pub(crate) type Asked = (u32, bool);
 
-/// Returns what a table says of rules and names, `strings` being the number of its strings.
+/// Returns the rules and names of a table with `strings` strings.
 pub(crate) fn read(sections: &Sections<'_>, strings: usize) -> Result<Vec<Asked>, Malformed> {
     let mut found = Vec::new();
     if let Some(mut section) = sections.get(table_section::ASKED) {

@@ -84,7 +84,8 @@ impl<'a> Reader<'a> {
         Ok(self.up_to(length as u64)?.checked_sub(1).map(|index| index as u32))
     }
 
-    /// The count of a list whose entries take at least one byte each, so that it cannot promise more than there is.
+    /// The count of a list whose entries take at least one byte each, so it is refused if fewer
+    /// bytes are left.
     pub fn count(&mut self) -> Result<usize, Malformed> {
         let count = self.varint()?;
         if count > self.left() as u64 { Err(Malformed::Short(self.bytes.len())) } else { Ok(count as usize) }

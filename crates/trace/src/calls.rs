@@ -9,7 +9,8 @@ use crate::sites::{FunctionId, LocationId, SiteTable, StringId};
 /// called, none of an indirect call, and `call_flag.*`.
 pub(crate) type TableCall = (Option<u32>, Option<u32>, u8);
 
-/// Returns the calls behind the segments of a table that has so many segments, locations and strings.
+/// Returns the calls behind the segments of a table with these numbers of segments, locations and
+/// strings.
 pub(crate) fn read(
     sections: &Sections<'_>,
     [segments, locations, strings]: [usize; 3],
@@ -39,16 +40,17 @@ pub(crate) struct Call {
     pub is_exact: bool,
 }
 
-/// The segment that a thread executed before it entered a function, as far as it tells the call.
+/// The segment that a thread executed before it entered a function, as far as it determines the
+/// call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caller(u32);
 
 impl Caller {
     /// A segment behind which there is no call, or of which it is not known.
     pub const UNKNOWN: Caller = Caller(0);
-    /// A function was left: what its caller had executed before it called it counts.
+    /// A function was left: use the segment that its caller executed before the call.
     pub const RETURNED: Caller = Caller(u32::MAX);
-    /// Nothing in this chunk: what the chunk before it ended with counts.
+    /// No segment in this chunk yet: use the last one of the chunk before.
     pub const BEFORE: Caller = Caller(u32::MAX - 1);
 
     /// A segment with the calls of this index.
@@ -58,7 +60,7 @@ impl Caller {
 }
 
 impl SiteTable {
-    /// Returns where a function was called that was entered behind a segment, if that can be told.
+    /// Returns where a function was called that was entered behind a segment, if that is known.
     pub fn call_of(&self, caller: Caller, callee: FunctionId) -> Option<LocationId> {
         let calls = self.calls.get(caller.0.checked_sub(1)? as usize)?;
         let name = self.function(callee).linkage_name;

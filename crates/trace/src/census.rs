@@ -15,13 +15,15 @@ use crate::text::{escape, kind};
 /// * `bytes`: length of one access, 0 if it varies
 /// * `evidence`: how the names were found: source, debug, tbaa, partial or none
 /// * `place`: directory/file:line:column of the source text; `~` in front when it is a neighbour's
-/// * `function`: whose source text that is
+/// * `function`: the function of that source text
 /// * `inlined`: the same of the outermost call that the function was inlined into
-/// * `variable`, `type`, `member`: what the source text names
-/// * `dependence`: what the address comes out of: chased, loaded or computed
-/// * `instructions`: about how many are executed from the access before to this one, and behind it to the segment's end
+/// * `variable`, `type`, `member`: the names in the source text
+/// * `dependence`: the origin of the address: chased, loaded or computed
+/// * `instructions`: about how many are executed from the access before to this one, and behind it
+///   to the segment's end
 ///
-/// The head of an export. Anything unknown, or that does not apply, is `-`. Names are escaped as in a dump of events.
+/// The head of an export. Anything unknown, or that does not apply, is `-`. Names are escaped as in
+/// a dump of events.
 pub const HEADER: &str = "#events\tkind\tbytes\tevidence\tplace\tfunction\tinlined\tvariable\ttype\tmember\tdependence\tinstructions";
 
 /// Counts executions by site.

@@ -15,11 +15,11 @@ const MD5: usize = 16;
 pub(crate) struct TableSources {
     /// The compiler's working directory, a string.
     pub directory: Option<u32>,
-    /// Files of the table with the MD5 of what was compiled.
+    /// Files of the table with the MD5 of the compiled sources.
     pub checksums: Vec<(u32, [u8; MD5])>,
 }
 
-/// Returns the section of a table that has so many strings and files.
+/// Returns the section of a table with these numbers of strings and files.
 pub(crate) fn read(sections: &Sections<'_>, [strings, files]: [usize; 2]) -> Result<TableSources, Malformed> {
     let Some(mut section) = sections.get(table_section::SOURCES) else { return Ok(TableSources::default()) };
     let directory = section.optional_index(strings)?;

@@ -62,7 +62,7 @@ pub enum Loops {
 /// The bytes of a payload that there are.
 #[derive(Clone, Copy)]
 enum Bytes<'p> {
-    /// So many bytes, and [`TAIL_BYTES`] behind them.
+    /// All of them: this many bytes, and [`TAIL_BYTES`] behind them.
     All(&'p [u8], usize),
     /// The bytes before the words, which are read already.
     Before(&'p [u8]),
@@ -124,7 +124,7 @@ impl Decoder {
         decoded.map(|()| chunk.label(batch))
     }
 
-    /// The same for a chunk of a trace that is still written, whose payload has come.
+    /// The same for a chunk of a trace that is still being written, whose payload has come.
     ///
     /// # Errors
     /// If the chunk is damaged.
@@ -185,7 +185,7 @@ impl Decoder {
         }
     }
 
-    /// Fills an empty batch with what the payload says.
+    /// Fills an empty batch with the events of the payload.
     fn events(
         &mut self,
         header: &ChunkHeader,
@@ -270,7 +270,7 @@ impl Decoder {
 
 /// Executes the control stream.
 struct Run<'a> {
-    /// Those that are left.
+    /// The remaining words.
     words: &'a [u64],
     last: &'a mut [u64],
     bases: &'a [u32],
@@ -287,9 +287,9 @@ struct Run<'a> {
     others: u64,
     /// Accesses of loops so far.
     repeated: u64,
-    /// Those of loops that were kept.
+    /// The number of loops that were kept.
     kept: u64,
 }
 
-/// In a box: a result that fits a register is what the hot loop can afford.
+/// An error in a box: the hot loop can only afford a result that fits a register.
 type Fallible = Result<(), Box<DecodeError>>;

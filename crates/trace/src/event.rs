@@ -6,7 +6,7 @@ use crate::UnrecordedId;
 use crate::calls::Caller;
 use crate::sites::{FunctionId, SiteId};
 
-/// Index of a traced process in its trace, in the order in which the processes said hello.
+/// Index of a traced process in its trace, in the order in which the processes registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
 
@@ -14,7 +14,7 @@ pub struct ProcessId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(pub u32);
 
-/// One access. Whether it reads or writes is the site's to say.
+/// One access. Its site says whether it reads or writes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -89,18 +89,18 @@ pub enum Mark {
         /// Length.
         bytes: u64,
     },
-    /// The thread had just learnt what others did before: it took a lock, saw a flag, got memory. Everything that
-    /// these had done by then, they did at smaller stamps.
+    /// The thread has just acquired what others did before: it took a lock, saw a flag, got memory.
+    /// Everything that they had done by then, they did at smaller stamps.
     Stamp {
         /// Time stamp counter.
         stamp: u64,
     },
-    /// The thread acquired what releases of an object gave, as behind [`Mark::Stamp`]; or it releases what it did
-    /// before by the object.
+    /// The thread acquired, through an object, what other threads had released (as behind
+    /// [`Mark::Stamp`]); or it releases its own earlier accesses.
     Sync {
         /// How.
         kind: SyncKind,
-        /// Address of the object; of a thread, what `pthread_create` calls it.
+        /// Address of the object; for a thread, its `pthread_t`.
         object: u64,
         /// Time stamp counter: behind an acquisition, in front of a release.
         stamp: u64,
@@ -108,7 +108,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// When it was, if it tells.
+    /// Its time, if it has one.
     pub fn stamp(&self) -> Option<u64> {
         match *self {
             Mark::Stamp { stamp } | Mark::Sync { stamp, .. } => Some(stamp),
@@ -130,7 +130,7 @@ pub enum SyncKind {
     Unlock,
     /// A condition variable or a semaphore was waited for.
     Wait,
-    /// Somebody who waits for one may go on.
+    /// A thread that waits for the object may go on.
     Signal,
     /// A barrier was left.
     Leave,
@@ -178,13 +178,14 @@ impl SyncKind {
         }
     }
 
-    /// Returns whether it releases what the thread did before; otherwise it acquires.
+    /// Returns whether it releases the thread's earlier accesses; otherwise it acquires.
     pub fn releases(self) -> bool {
         self as u8 % 2 == 1
     }
 }
 
-/// A loop of accesses that each go a constant step: its strides by turns.
+/// A loop of accesses that each go a constant step: in each iteration its strides come one after
+/// the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The access of the batch that it stands before.
@@ -192,7 +193,7 @@ pub struct Loop {
     /// The mark of the batch that it stands before.
     pub mark: u32,
     /// Number of times that each stride is made.
-    pub turns: u64,
+    pub iterations: u64,
     /// Which strides of the batch.
     pub strides: Range<u32>,
     /// Facts of its strides together.
@@ -202,16 +203,17 @@ pub struct Loop {
 /// The facts of a loop's strides that are known even where the loop was unrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
-    /// Turns after which the lowest eight bits of every address are what they were: a power of two, at most 256.
+    /// Iterations after which the lowest eight bits of every address repeat: a power of two, at
+    /// most 256.
     pub period: u16,
     /// True if each address is always a multiple of the access's bytes, a power of two.
     pub is_aligned: bool,
-    /// True if one of the accesses stays where it is.
+    /// True if one of the accesses does not move.
     pub stays: bool,
 }
 
 impl Course {
-    /// That of these strides.
+    /// The course of these strides.
     pub fn of(strides: &[Stride]) -> Course {
         let steps = strides.iter().fold(0, |steps, stride| steps | stride.step);
         let is_aligned = |&Stride { access: Access { address, bytes, .. }, step, .. }: &Stride| {
@@ -237,10 +239,10 @@ pub struct Stride {
 }
 
 impl Stride {
-    /// Its access in a turn, counted from 0.
+    /// Its access in an iteration, counted from 0.
     #[inline(always)]
-    pub fn access_in(&self, turn: u64) -> Access {
-        let address = self.access.address.wrapping_add(self.step.wrapping_mul(turn));
+    pub fn access_in(&self, iteration: u64) -> Access {
+        let address = self.access.address.wrapping_add(self.step.wrapping_mul(iteration));
         Access { address, ..self.access }
     }
 }
@@ -259,13 +261,13 @@ impl Values {
         self.ends.is_empty()
     }
 
-    /// Index of the access, and the bytes it moved, as they lie in memory. An update has twice as many bytes as its
-    /// access: what was there before, and what is there after.
+    /// Index of the access, and the bytes it moved, in memory order. An update has twice as many
+    /// bytes as its access: the old ones, and the new ones.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
         self.between(0, usize::MAX)
     }
 
-    /// Those of the accesses from one to, exclusive, another.
+    /// Values of the accesses in a range.
     pub fn between(&self, first: usize, end: usize) -> impl Iterator<Item = (usize, &[u8])> {
         let first = self.ends.partition_point(|&(access, _)| (access as usize) < first);
         let start = first.checked_sub(1).map_or(0, |before| self.ends[before].1);
@@ -308,13 +310,13 @@ pub struct Batch {
     pub thread: Option<ThreadId>,
     /// Position of the chunk in its thread's file.
     pub sequence: u32,
-    /// Which of the thread's streams it belongs to: signal handlers have streams of their own, so a chunk continues the
-    /// one before it only if both are of the same.
+    /// The thread's stream that it belongs to: signal handlers have their own streams, so a chunk
+    /// continues the one before it only if both are of the same stream.
     pub stream: u8,
-    /// Recording had been off: what was done since the stream's chunk before is not known. Nothing is left of what its
-    /// accesses brought into caches.
+    /// Recording had been off: accesses since the stream's chunk before are unknown, and so are the
+    /// contents of caches.
     pub after_gap: bool,
-    /// Recording was off: of what was done only allocations are here, and who called for them is not known.
+    /// Recording was off: the chunk has allocations only, and their callers are unknown.
     pub dormant: bool,
     /// Time stamp counter when the chunk was taken and when it was handed over.
     pub stamps: (u64, u64),
@@ -326,9 +328,10 @@ pub struct Batch {
     pub loops: Vec<Loop>,
     /// The strides that the loops refer to.
     pub strides: Vec<Stride>,
-    /// Loops that were unrolled: each stands where its first access does. Its strides are gone, but for their number.
+    /// Loops that were unrolled: each stands where its first access does. Only the number of its
+    /// strides is left.
     pub unrolled: Vec<Loop>,
-    /// Values loaded and stored, where the program was built to tell.
+    /// Values loaded and stored, if the program was built to record them.
     pub values: Values,
     /// The shadow stack before the first event.
     pub stack: Vec<Frame>,
@@ -352,7 +355,8 @@ impl Batch {
         self.last = Caller::BEFORE;
     }
 
-    /// Takes over what another says of its chunk as a whole: all but accesses, marks, places of loops, and values.
+    /// Takes over another batch's facts about its chunk as a whole: all but accesses, marks, places
+    /// of loops, and values.
     pub fn clone_header(&mut self, other: &Batch) {
         self.process = other.process;
         self.thread = other.thread;

@@ -60,7 +60,7 @@ pub(crate) struct Template {
     pub bytes: u32,
     pub site: SiteId,
     pub word: u16,
-    /// The segment whose word it is: 0 is the segment's own, n that of its source n − 1.
+    /// The segment that has the word: 0 is the segment itself, n is its source n − 1.
     pub source: u16,
 }
 
@@ -81,7 +81,7 @@ impl Code {
         &self.marks[segment.marks.0 as usize..segment.marks.1 as usize]
     }
 
-    /// The segments whose words a segment refers to: their anchors stand as far back as they do.
+    /// The segments whose words a segment refers to: offsets are the distances of their anchors.
     pub fn sources(&self, segment: &CodeSegment) -> &[Source] {
         &self.sources[segment.sources.0 as usize..segment.sources.1 as usize]
     }
@@ -250,7 +250,7 @@ impl Flattener {
         Numbers { strings, functions, locations, types }
     }
 
-    /// Adds a segment; says which sites its ops have.
+    /// Adds a segment; returns the sites of its ops.
     fn segment(
         &mut self,
         table: &Table,
@@ -306,7 +306,7 @@ impl Flattener {
         });
     }
 
-    /// Returns what a segment with these calls and ops tells of a function that is entered next.
+    /// Returns the caller of a function that is entered after a segment with these calls and ops.
     fn caller(&mut self, calls: &[TableCall], ops: &[Op], numbers: &Numbers) -> Caller {
         if ops.contains(&Op::Exit) {
             return Caller::RETURNED;

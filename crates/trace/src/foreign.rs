@@ -1,4 +1,5 @@
-//! Paths that are no trace directory, by what they are instead: whoever types one usually has it from another tool.
+//! Paths that are no trace directory: which other tool made them, as users often have them from
+//! one.
 
 use std::fs;
 use std::io::Read;
@@ -6,10 +7,10 @@ use std::path::Path;
 
 use crate::manifest;
 
-/// Bytes of a file by which it is told.
+/// Bytes at the beginning of a file by which it is recognised.
 const HEAD: usize = 4096;
 
-/// Returns what a path leads to and what can be done with it, if that is known.
+/// Returns the kind of file at a path and what can be done with it, if that is known.
 pub(crate) fn what_it_is(path: &Path) -> Option<String> {
     if path.is_dir() {
         return directory(path);

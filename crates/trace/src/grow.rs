@@ -14,7 +14,8 @@ use crate::module::{Module, ModuleImage};
 use crate::read::{Threads, Trace};
 use crate::sites::SiteTable;
 
-/// A trace that is still written: takes up the bytes of its files as they come, and is a [`Trace`] of what has come.
+/// A trace that is still being written: it adds the bytes of its files as they come, and is a
+/// [`Trace`] of everything so far.
 pub struct GrowingTrace {
     trace: Trace,
     threads: Threads,
@@ -63,10 +64,10 @@ impl GrowingTrace {
         self.trace.sites = Arc::new(self.flattener.table());
     }
 
-    /// Takes up the manifest.
+    /// Reads the manifest.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is no manifest.
     pub fn manifest(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.trace.manifest =
             serde_json::from_slice(bytes).map_err(|error| Error::damaged(self.trace.directory(), error))?;
@@ -78,7 +79,7 @@ impl GrowingTrace {
         ThreadId(self.threads.number(process, thread) as u32)
     }
 
-    /// The chunk of a header that has come with so many bytes of payload; counts it with its thread.
+    /// The chunk of a header that came with this many bytes of payload; counts it for its thread.
     pub fn arrives(&mut self, header: ChunkHeader, payload_bytes: usize) -> ChunkRef {
         let thread = self.thread(header.process, header.thread);
         let known = &mut self.threads.in_order[thread.0 as usize];
@@ -87,7 +88,7 @@ impl GrowingTrace {
         ChunkRef { process: ProcessId(header.process), thread, payload_at: 0, header }
     }
 
-    /// Puts a chunk behind those of [`Trace::chunks`].
+    /// Appends a chunk to [`Trace::chunks`].
     pub fn push(&mut self, chunk: ChunkRef) {
         self.trace.chunks.push(chunk);
     }
@@ -97,18 +98,18 @@ impl GrowingTrace {
         &self.trace.chunks
     }
 
-    /// Returns what chunks are decoded with that have come by now.
+    /// Returns the tables with which the chunks so far are decoded.
     pub fn meanings(&self) -> Meanings {
         Meanings { codes: self.trace.codes.clone(), sites: self.trace.sites.clone() }
     }
 
-    /// Returns what is known so far.
+    /// Returns the trace so far.
     pub fn trace(&mut self) -> &Trace {
         self.trace.threads.clone_from(&self.threads.in_order);
         &self.trace
     }
 
-    /// Returns what is known, of which an empty trace takes the place.
+    /// Takes the trace so far, and leaves an empty one.
     pub fn take(&mut self) -> Trace {
         self.trace();
         std::mem::replace(self, GrowingTrace::new(Path::new(""))).trace

@@ -1,7 +1,8 @@
-//! Chunks of a thread's file, and what is missing between and behind them.
+//! Chunks of a thread's file, and the damage between and behind them.
 //!
-//! A trace's own index has the headers of all chunks in the order in which they were written (SPEC §4.3), so that no thread's file has
-//! to be walked through. What it does not have, or has wrong, is looked for in the files.
+//! A trace's own index has the headers of all chunks in the order in which they were written (SPEC
+//! §4.3), so that no thread's file has to be walked through. Chunks that it lacks, or has wrong,
+//! are searched in the files.
 
 use std::fmt;
 use std::fs::File;
@@ -61,17 +62,17 @@ impl ChunkRef {
         self.header.flags & chunk_flag::AFTER_GAP != 0
     }
 
-    /// Returns whether recording was off: of what was done in it only allocations are known.
+    /// Returns whether recording was off: the chunk has allocations only.
     pub fn is_dormant(&self) -> bool {
         self.header.flags & chunk_flag::DORMANT != 0
     }
 
-    /// Returns whether its program was compiled to tell what it releases, and when.
+    /// Returns whether its program was compiled to record its releases and their times.
     pub fn tells_releases(&self) -> bool {
         self.header.version > 3
     }
 
-    /// Writes on a batch what chunk it is.
+    /// Sets the identity of the chunk in a batch.
     pub(crate) fn label(&self, batch: &mut Batch) {
         batch.process = Some(self.process);
         batch.thread = Some(self.thread);
@@ -88,7 +89,7 @@ impl ChunkRef {
     }
 }
 
-/// Something missing or damaged. What is not named is intact.
+/// A missing or damaged part. Everything that is not named is intact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The file.
@@ -121,8 +122,8 @@ pub(crate) struct Index {
     pub bytes: u64,
 }
 
-/// Bytes looked through for the next header behind damage: so many at first, as that is often near, then twice as many,
-/// and so on.
+/// Bytes that are searched for the next header behind damage. It is often near, so the search
+/// begins with few bytes and doubles them.
 const SEARCH_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 
 /// The headers that a trace's index has, by process and thread.
@@ -137,7 +138,7 @@ pub(crate) struct TraceIndex {
 }
 
 impl TraceIndex {
-    /// Returns whether it is not what was written beside these chunks, which are all of a trace.
+    /// Returns whether the index does not belong to these chunks, which are all chunks of a trace.
     pub fn contradicts(&self, chunks: &[ChunkRef]) -> bool {
         let Some(bytes) = self.bytes else { return false };
         let mut placed: Vec<&ChunkRef> = chunks.iter().collect();
@@ -150,7 +151,7 @@ impl TraceIndex {
     }
 }
 
-/// Reads a trace's index, up to the first header that is none. A trace need not have one.
+/// Reads a trace's index, up to the first invalid header. A trace need not have one.
 pub(crate) fn read_index(folder: &Folder) -> TraceIndex {
     let mut indexed = Indexed::default();
     let Ok(file) = folder.file(names::INDEX.as_ref()) else { return TraceIndex::default() };
@@ -167,7 +168,7 @@ pub(crate) fn read_index(folder: &Folder) -> TraceIndex {
     TraceIndex { headers: indexed, bytes: length }
 }
 
-/// Returns whether it is what it says, be it possible or not.
+/// Returns whether the bytes have the mark of a header, valid or not.
 fn is_header(header: &ChunkHeader) -> bool {
     header.magic == magic::CHUNK
         && crc32fast::hash(&ChunkHeader { header_crc32: 0, ..*header }.to_bytes()) == header.header_crc32
@@ -181,8 +182,8 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Finds the chunks of a file, the first of which may be `indexed`, and reads the headers of the others. What follows damage is
-    /// found again by its header, so only the damaged chunk is lost.
+    /// Finds the chunks of a file, the first of which may be `indexed`, and reads the headers of
+    /// the others. After damage the next header is searched, so only the damaged chunk is lost.
     pub fn scan(
         &mut self,
         folder: &Folder,
@@ -240,7 +241,7 @@ struct Scan<'a> {
     block: &'a mut Vec<u8>,
 }
 
-/// Chunks that come again, told as one.
+/// Chunks that are repeated, reported as one.
 struct Again {
     at: u64,
     bytes: u64,
@@ -272,7 +273,7 @@ impl Scan<'_> {
         Ok(at)
     }
 
-    /// The header at an offset, or what is wrong with it.
+    /// The header at an offset, or the fault of it.
     fn header(&self, at: u64) -> Result<Result<ChunkHeader, &'static str>, Error> {
         let mut bytes = [0; ChunkHeader::BYTES];
         if self.bytes - at < bytes.len() as u64 {
@@ -282,7 +283,7 @@ impl Scan<'_> {
         self.checked(ChunkHeader::from_bytes(&bytes), at)
     }
 
-    /// A header that stands at an offset, or what is wrong with it.
+    /// A header at an offset, or the fault of it.
     fn checked(&self, header: ChunkHeader, at: u64) -> Result<Result<ChunkHeader, &'static str>, Error> {
         if header.magic != magic::CHUNK {
             return Ok(Err("there is no chunk"));

@@ -1,7 +1,7 @@
 //! Layouts of types (SPEC §2.3): one list over all modules of a trace.
 //!
-//! A [`TypeLayout`] contains only layouts that stand before it, so that whoever follows members or elements comes to
-//! an end.
+//! A [`TypeLayout`] contains only layouts that stand before it, so following members or elements
+//! always ends.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -36,7 +36,7 @@ pub enum Form {
     Class(Vec<Member>),
     /// A union.
     Union(Vec<Member>),
-    /// One of several variants, told apart by a discriminant: a part of a Rust enum.
+    /// One of several variants, selected by a discriminant: a part of a Rust enum.
     Variants(Vec<Member>),
     /// The descriptor of a Fortran array whose elements are elsewhere.
     Descriptor,
@@ -53,7 +53,7 @@ pub enum MemberKind {
     VirtualBase,
     /// The pointer to the virtual table.
     Vptr,
-    /// The member that tells variants apart.
+    /// The member that selects the variant.
     Discriminant,
     /// All variants of a record.
     Variants,
@@ -91,7 +91,7 @@ pub struct TypeLayout {
     pub form: Form,
 }
 
-/// Uses of the addresses of a type's members, as far as they were seen. Of code in Rust nothing is seen.
+/// Uses of the addresses of a type's members, as far as they were seen. In Rust code none are seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
     /// `type_flag.*` of the format.
@@ -147,7 +147,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    /// All of them, each after those that it contains.
+    /// All layouts, each after those that it contains.
     pub fn all(&self) -> &[TypeLayout] {
         &self.layouts
     }
@@ -157,18 +157,18 @@ impl Layouts {
         &self.layouts[id.0 as usize]
     }
 
-    /// Returns what was seen of the addresses of its members.
+    /// Returns how the addresses of its members are used.
     pub fn uses(&self, id: LayoutId) -> &Uses {
         &self.uses[id.0 as usize]
     }
 
-    /// Returns what a type of a site is made of. `None`: it has no parts, or its program was compiled by a memlode that did
-    /// not say.
+    /// Returns the layout of a type of a site. `None` if it has no parts, or its program was
+    /// compiled by a memlode that did not record layouts.
     pub fn of_type(&self, ty: crate::sites::TypeId) -> Option<LayoutId> {
         *self.of_types.get(ty.0 as usize)?
     }
 
-    /// Returns what a variable with static storage is made of, by its symbol.
+    /// Returns the layout of a variable with static storage, by its symbol.
     pub fn of_global(&self, symbol: &str) -> Option<LayoutId> {
         self.of_globals.get(symbol).copied()
     }

@@ -27,7 +27,7 @@ pub enum LeftOut {
     Function,
     /// The user's filter.
     Filter,
-    /// A function that another unit has, or nobody compiled with memlode.
+    /// A function of another unit, or of code that was not compiled with memlode.
     Call,
 }
 

@@ -10,20 +10,24 @@
 //! threads/*.mlt ───────────────► chunks as they began ───────────────────────► Batch ──► replay, text
 //! modules/*.mlm ──► SiteTable, globals ───────────────────────────────────────────────────┘
 //! ```
-//! A [`GrowingTrace`] is one that is still written. Threads in order, and decoding by several of ours, is `memlode-replay`'s work.
+//! A [`GrowingTrace`] is one that is still being written. `memlode-replay` orders threads, and
+//! decodes on several of ours.
 //!
-//! The format is described in `format/SPEC.md`. This crate prints nothing and never exits.
+//! The format is described in `format/SPEC.md`.
 //!
 //! # Where the time goes
 //!
-//! - A chunk is decoded in two passes, its words first and then its segments (`words`, `decode/plain`): each loop is small enough to live
-//!   in registers. Most segments have one or two accesses of known size, and at most calls besides: they are executed from plans, and
-//!   only ranges, lanes, values and loops leave that loop (`decode/ops`). AVX-512 reads and writes words eight at a time
-//!   (`words/avx512`): a head has as many trailing ones as its tail has bytes.
-//! - Encoding is what a program waits for when it is recorded to files. An encoder looks at 32 bytes for each segment (`write/known`), and
-//!   segments that the chunk knows go by in a loop of their own (`Encoder::plain`); the rest is left to the general loop behind it.
-//! - An index (`index`) tells where chunks are and what is in them. It is believed as far as it agrees with the files, and made up for by
-//!   walking through them.
+//! - A chunk is decoded in two passes, its words first and then its segments (`words`,
+//!   `decode/plain`): each loop is small enough for its state to fit into registers. Most segments
+//!   have one or two accesses of known size, and at most calls besides: they are executed from
+//!   plans, and only ranges, lanes, values and loops leave that loop (`decode/ops`). AVX-512 reads
+//!   and writes words eight at a time (`words/avx512`): a head has as many trailing ones as its
+//!   tail has bytes.
+//! - A program that is recorded to files waits for encoding. An encoder reads 32 bytes for each
+//!   segment (`write/known`). Segments that the chunk knows are encoded in a fast loop
+//!   (`Encoder::plain`), all others in the general loop behind it.
+//! - An index (`index`) has the places and contents of chunks. It is used as far as it agrees with
+//!   the files; the rest is found by walking through them.
 
 mod asked;
 mod bytes;

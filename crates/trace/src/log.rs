@@ -1,4 +1,5 @@
-//! `events.ndjson`: what happened to processes, threads and modules, one JSON object a line, each with its checksum.
+//! `events.ndjson`: events of processes, threads and modules, one JSON object a line, each with its
+//! checksum.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// A process said hello: the first one, a forked child, or a program after exec.
+    /// A process registered: the first one, a forked child, or a program after exec.
     ProcessStart {
         /// Index in the trace, dense from 0.
         process: u32,
@@ -67,7 +68,7 @@ pub enum Event {
         process: u32,
         /// `modules/NNNN.mlm`
         module: u32,
-        /// As when it was loaded.
+        /// The same as when it was loaded.
         load_bias: u64,
         /// When.
         stamp: u64,

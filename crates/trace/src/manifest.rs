@@ -13,7 +13,7 @@ use crate::log::{is_sealed, seal};
 /// Name of the file.
 pub(crate) const FILE: &str = "manifest.json";
 
-/// The value of `format` that tells a trace directory from others.
+/// The value of `format` by which a trace directory is recognised.
 pub const FORMAT: &str = "memlode trace";
 
 /// `manifest.json`.
@@ -28,7 +28,8 @@ pub struct Manifest {
     /// The command that was recorded, and its surroundings.
     #[serde(flatten)]
     pub info: ManifestInfo,
-    /// True if the collector finished: if not, it was killed, and what it had not yet written is missing.
+    /// True if the collector finished: if not, it was killed, and data that it had not written are
+    /// missing.
     pub complete: bool,
     /// Present when complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,8 +103,8 @@ pub struct Summary {
     /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
     /// at most.
     pub torn_segments: u64,
-    /// Loops, copies and fills of memory that were the last that a killed program, a thread of one that ended, or a signal handler left for good, had begun.
-    /// Of each the first access counts.
+    /// Loops, copies and fills of memory that were the last things that a killed program, a thread
+    /// of an ended one, or an abandoned signal handler had begun. The first access of each counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// Words dropped because no known module explains them.
@@ -240,7 +241,7 @@ impl Manifest {
     }
 }
 
-/// The members by which a manifest is told from other files, and from later ones.
+/// The members by which a manifest is distinguished from other files, and from later versions.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

@@ -56,7 +56,7 @@ pub struct Global {
     pub bytes: u64,
 }
 
-/// An image with its tables parsed, ready to tell what a header word stands for.
+/// An image with its tables parsed, which maps header words to segments.
 pub struct Module {
     pub(crate) image: ModuleImage,
     pub(crate) tables: Vec<Table>,
@@ -111,8 +111,8 @@ impl From<TableError> for ModuleError {
     }
 }
 
-/// Extents of the site tables of a section. None lies in another: so many small anchors cannot make their reader parse the
-/// same bytes again and again.
+/// Extents of the site tables of a section. They do not overlap: otherwise many small anchors could
+/// make their reader parse the same bytes again and again.
 #[derive(Default)]
 struct Extents(BTreeMap<usize, usize>);
 
@@ -273,8 +273,8 @@ impl Module {
     }
 }
 
-/// Bytes that so many packed ones of a module may unpack to: site tables and names shrink to a fifth or so, and what
-/// shrinks to next to nothing was made to fill its reader's memory.
+/// The most bytes to which the packed bytes of a module may unpack. Site tables and names shrink to
+/// about a fifth; a file that shrinks to almost nothing was made to fill its reader's memory.
 fn most_unpacked(packed: u64) -> u64 {
     packed.saturating_mul(limit::MODULE_UNPACKING).max(limit::MODULE_SMALL_BYTES)
 }

@@ -9,13 +9,14 @@ use crate::format::codec;
 /// zstd's fastest regular level: the delta coding before it has done most of the work. SPEC §4.3 has the figures.
 const LEVEL: i32 = 1;
 
-/// From the middle of a part, bytes by which it is judged; smaller ones than four times that are not.
+/// Bytes from the middle of a part by which it is judged; parts smaller than four times that are
+/// not judged.
 const SAMPLE_BYTES: usize = 4096;
 
 /// A part of a payload, which has symbols of its own and gets a frame of its own.
 #[derive(Clone, Copy)]
 pub(crate) enum Part<'a> {
-    /// Bytes that are looked for in what was there before.
+    /// Bytes that are searched in earlier data.
     Matched(&'a [u8]),
     /// It is looked for if a sample says that it pays.
     Sampled(&'a [u8]),
@@ -36,7 +37,7 @@ pub struct Packer {
 
 /// Both write frames that any zstd reads.
 struct Contexts {
-    /// Finds what was there before, then codes.
+    /// Finds repetitions of earlier data, then codes.
     matching: CCtx<'static>,
     /// Codes symbols by how frequent they are, and nothing else.
     coding: CCtx<'static>,

@@ -22,8 +22,8 @@ use crate::module::{Global, Module, ModuleId, ModuleImage};
 use crate::names;
 use crate::sites::SiteTable;
 
-/// A trace directory, opened for reading. Damage does not prevent opening: what is whole is read, and
-/// [`Trace::damage`] says what is not.
+/// A trace directory, opened for reading. Damage does not prevent opening: everything intact is
+/// read, and [`Trace::damage`] lists the rest.
 pub struct Trace {
     directory: PathBuf,
     /// The same, open: all its files are read through this. None of a trace that is still written.
@@ -54,7 +54,7 @@ pub struct Process {
     pub command: Vec<String>,
     /// Time stamp counter at its start.
     pub started: Option<u64>,
-    /// Time stamp counter at its end; `None` if the trace does not say.
+    /// Time stamp counter at its end; `None` if the trace does not have it.
     pub ended: Option<u64>,
     /// True if it ran its exit handlers.
     pub clean: bool,
@@ -71,7 +71,7 @@ pub struct Thread {
     pub tid: u32,
     /// Time stamp counter at its start.
     pub started: Option<u64>,
-    /// Time stamp counter at its end; `None` if the trace does not say.
+    /// Time stamp counter at its end; `None` if the trace does not have it.
     pub ended: Option<u64>,
     /// Chunks of its stream.
     pub chunks: u32,
@@ -123,7 +123,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// A trace of which nothing is known but what its manifest says.
+    /// A trace of which only the manifest is known.
     pub(crate) fn empty(directory: &Path, manifest: Manifest) -> Trace {
         Trace {
             directory: directory.to_owned(),
@@ -152,17 +152,17 @@ impl Trace {
         self.folder.as_ref()
     }
 
-    /// Returns what was recorded, and whether it is complete.
+    /// Returns the manifest: what was recorded, and whether it is complete.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Returns what is wrong with the index of chunks, if anything is. It costs the trace nothing but time.
+    /// Returns the fault of the index of chunks, if there is one. A faulty index costs only time.
     pub fn index_fault(&self) -> Option<&Damage> {
         self.index_fault.as_ref()
     }
 
-    /// Returns what is missing or damaged, as far as it shows without decoding.
+    /// Returns the missing or damaged parts, as far as they show without decoding.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
@@ -182,7 +182,7 @@ impl Trace {
         &self.processes
     }
 
-    /// Returns what time the stamps of this trace tell; `None` if it does not say how fast they go.
+    /// Returns the clock of this trace's stamps; `None` if their rate is unknown.
     pub fn clock(&self) -> Option<Clock> {
         let ticks_per_second = self.manifest.summary.as_ref()?.ticks_per_second?;
         let start = self.processes.iter().filter_map(|process| process.started).min()?;
@@ -225,8 +225,8 @@ impl Trace {
         &self.chunks
     }
 
-    /// Leaves out the chunks whose places in [`Trace::chunks`] are not these. What is replayed of it then is a part, of which nothing
-    /// is known that the other chunks tell: neither what they allocated, nor what came when.
+    /// Keeps only the chunks at these places in [`Trace::chunks`]. A replay is then of a part: the
+    /// allocations and the order that the other chunks have are unknown.
     pub fn keep_chunks(&mut self, places: Range<usize>) {
         let end = places.end.min(self.chunks.len());
         self.chunks.truncate(end);
@@ -238,12 +238,12 @@ impl Trace {
         Decoder::new(Loops::Unrolled).stored(self, chunk, batch)
     }
 
-    /// The same, but loops that are one record stay that.
+    /// The same, but loops that are one record stay one record.
     pub fn decode_kept(&self, chunk: &ChunkRef, batch: &mut Batch) -> Result<(), Error> {
         Decoder::new(Loops::Kept).stored(self, chunk, batch)
     }
 
-    /// Reads the payload of a chunk; says out of which file.
+    /// Reads the payload of a chunk; returns the file it came from.
     pub(crate) fn read_payload(&self, chunk: &ChunkRef, packed: &mut Vec<u8>) -> Result<PathBuf, Error> {
         let thread = &self.threads[chunk.thread.0 as usize];
         let name = names::thread(thread.process.0, thread.index);
@@ -312,7 +312,7 @@ impl Trace {
         Ok(threads)
     }
 
-    /// Takes up what happened. Threads get their numbers later.
+    /// Applies an event. Threads get their numbers later.
     pub(crate) fn follow(&mut self, event: Event, threads: &mut Threads) {
         match event {
             Event::ProcessStart { process, pid, parent, command, stamp } => {
@@ -491,7 +491,7 @@ impl Trace {
     }
 }
 
-/// Damaged lines that follow each other: told as one.
+/// Consecutive damaged lines, reported as one.
 #[derive(Default)]
 struct DamagedLines {
     /// First and last.
@@ -557,7 +557,7 @@ impl Thread {
     }
 }
 
-/// Returns what the names in a directory of a trace say; none if there is no such directory.
+/// Returns the content of the names in a directory of a trace; empty if there is no such directory.
 fn numbered<T: Ord>(
     folder: &Folder,
     below: &str,

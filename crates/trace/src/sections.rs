@@ -2,7 +2,7 @@
 
 use crate::bytes::{Malformed, Reader, put_blob, put_varint};
 
-/// The sections of one object, each with what it holds (`table_section.*`, `module_section.*`,
+/// The sections of one object, each with its contents (`table_section.*`, `module_section.*`,
 /// `chunk_section.*` of the format).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sections<'a>(Vec<(u32, &'a [u8])>);
@@ -18,8 +18,8 @@ impl<'a> Sections<'a> {
         Ok(Sections(sections))
     }
 
-    /// The contents of a section, if it is there. What is left over behind those that the caller knows was
-    /// added later.
+    /// The contents of a section, if it is there. Bytes behind those that the caller knows were
+    /// added by a later version.
     pub fn get(&self, what: u32) -> Option<Reader<'a>> {
         self.0.iter().find(|(id, _)| *id == what).map(|(_, bytes)| Reader::new(bytes))
     }

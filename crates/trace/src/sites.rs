@@ -1,6 +1,7 @@
 //! The names behind the events: one flat table over all modules of a trace.
 //!
-//! One entry for what several translation units say of the same thing, an inline function of a header say.
+//! Several translation units may describe the same thing, such as an inline function of a header;
+//! it has one entry.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,7 +125,7 @@ pub struct Site {
     pub evidence: NameEvidence,
     /// `flag.*` of the format.
     pub flags: u32,
-    /// Bytes of one access; 0 for ranges and allocations, whose events carry their own length.
+    /// Bytes of one access; 0 for ranges and allocations, whose events have their own length.
     pub bytes: u32,
     /// The function whose machine code holds the site (the outermost of an inlined chain).
     pub function: FunctionId,
@@ -139,7 +140,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Returns whether it only asks for a line, which nothing waits for.
+    /// Returns whether it only requests a line, for which no instruction waits.
     pub fn is_prefetch(&self) -> bool {
         self.flags & flag::PREFETCH != 0
     }
@@ -149,8 +150,8 @@ impl Site {
         self.kind == SiteKind::Store && self.flags & flag::NON_TEMPORAL != 0
     }
 
-    /// Returns what its address comes out of. `None`: steps, something that other functions know, or a program that was
-    /// compiled before this was looked at.
+    /// Returns the origin of its address. `None` if the address goes by steps, comes from another
+    /// function, or the program was compiled before origins were recorded.
     pub fn dependence(&self) -> Option<Dependence> {
         let is = |flag: u32| self.flags & flag != 0;
         match () {
@@ -169,7 +170,7 @@ impl SiteKind {
     }
 }
 
-/// A source position; `inlined_at` leads outwards.
+/// A source position; `inlined_at` leads to the enclosing function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Function whose text holds the line.
@@ -204,7 +205,7 @@ pub struct Type {
     pub bytes: u64,
 }
 
-/// Everything a trace's modules tell about their sites. Ids are dense: each `0..count`.
+/// All facts that a trace's modules have about their sites. Ids are dense: each `0..count`.
 #[derive(Clone, Default)]
 pub struct SiteTable {
     pub(crate) strings: Vec<Arc<str>>,
@@ -217,7 +218,7 @@ pub struct SiteTable {
     pub(crate) work: Vec<Work>,
     /// `table_flag.*` of the format, of any table.
     pub(crate) table_flags: u16,
-    /// Some code tells what it loads and stores.
+    /// Some code records the values that it loads and stores.
     pub(crate) has_values: bool,
     pub(crate) left_out: BTreeMap<LeftOut, u64>,
     pub(crate) unmatched: Vec<Arc<str>>,
@@ -285,13 +286,13 @@ impl SiteTable {
         &self.locations
     }
 
-    /// Returns what lies before an access, and what it waits for. `None`: its program was compiled by a memlode that did not
-    /// say, or it is no access.
+    /// Returns the work before an access, and the loads that it waits for. `None` if its program
+    /// was compiled by a memlode that did not record them, or it is no access.
     pub fn work(&self, id: SiteId) -> Option<&Work> {
         self.work.get(id.0 as usize).filter(|work| work.before > 0.0)
     }
 
-    /// Returns what the types are made of.
+    /// Returns the layouts of the types.
     pub fn layouts(&self) -> &Layouts {
         &self.layouts
     }
@@ -322,7 +323,7 @@ impl SiteTable {
         self.table_flags & table_flag::AS_WRITTEN != 0
     }
 
-    /// Returns whether part of the code was compiled to tell what it loads and stores.
+    /// Returns whether part of the code was compiled to record the values that it loads and stores.
     pub fn has_values(&self) -> bool {
         self.has_values
     }
@@ -339,7 +340,7 @@ impl SiteTable {
         })
     }
 
-    /// Returns by what the files that were compiled are known.
+    /// Returns the checksums of the compiled files.
     pub fn sources(&self) -> &CompiledSources {
         &self.sources
     }

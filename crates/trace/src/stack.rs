@@ -23,7 +23,7 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
         &self.frames
     }
 
-    /// The same, for what a caller keeps with the functions.
+    /// The same, for data that a caller keeps with the functions.
     pub fn frames_mut(&mut self) -> &mut [(F, u64)] {
         &mut self.frames
     }
@@ -65,7 +65,8 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
         }
     }
 
-    /// Control is back in a function. The frame may be new: nobody saw it entered while recording was off.
+    /// Control is back in a function. The frame may be new, if the function was entered while
+    /// recording was off.
     #[inline]
     pub fn resume(&mut self, function: F, address: u64) {
         self.unwind(address);
@@ -84,7 +85,7 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
         self.frames.is_empty()
     }
 
-    /// Returns what a snapshot holds: the innermost frames, up to the format's limit.
+    /// Returns the content of a snapshot: the innermost frames, up to the format's limit.
     pub fn snapshot(&self) -> &[(F, u64)] {
         &self.frames[self.frames.len().saturating_sub(limit::FRAMES as usize)..]
     }

@@ -42,15 +42,15 @@ pub(crate) struct Table {
     pub sources: Vec<Source>,
     /// Descriptions of its types.
     pub descriptions: TableTypes,
-    /// Work between its accesses, and what these wait for.
+    /// Work between its accesses, and the loads that these wait for.
     pub work: TableWork,
     /// Places of the code that are not recorded, by reason.
     pub left_out: BTreeMap<LeftOut, u64>,
     /// The user's wishes, and whether the unit has any of it.
     pub asked: Vec<Asked>,
-    /// For each segment, the calls behind it; empty if the table does not say.
+    /// For each segment, the calls behind it; empty if the table does not have them.
     pub calls: Vec<Vec<TableCall>>,
-    /// Places that are not recorded, and functions that no segment tells of.
+    /// Places that are not recorded, and functions without segments.
     pub unrecorded: TableUnrecorded,
     /// Files that were compiled, and where.
     pub compiled: TableSources,
@@ -125,11 +125,11 @@ pub(crate) enum Op {
         source: u16,
         at: Place,
     },
-    /// The first of a segment: how often the others, all of them strides, are executed by turns.
+    /// The first op of a segment: the number of iterations of the others, all of them strides.
     Repeat {
         count: u16,
     },
-    /// An access whose address is a step further each time.
+    /// An access whose address goes a constant step in each iteration.
     Stride {
         site: u32,
         at: Place,
@@ -223,7 +223,7 @@ pub(crate) enum TableError {
 }
 
 impl Table {
-    /// Returns where the table at an offset of the `memlode_tab` section begins and ends, by what its header says.
+    /// Returns the extent of the table at an offset of the `memlode_tab` section, by its header.
     pub fn extent(section: &[u8], at: usize) -> Result<Range<usize>, TableError> {
         let (header, _) = Table::header(section, at)?;
         let end = at.checked_add(TableHeader::BYTES + header.payload_bytes as usize);
@@ -254,7 +254,7 @@ impl Table {
     }
 }
 
-/// Knows where it is, so that an error can say so.
+/// A parser that knows its position, for error messages.
 struct Parser<'a> {
     at: usize,
     list: &'static str,
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         let mut before: Vec<(u32, u16)> = Vec::new();
         let segments = self.list("segments", |p| {
             let segment = p.segment(functions.len(), &sites, &before, &mut ops, &mut sources)?;
-            // What repeats may be split, and then its words are not those of its first turn.
+            // What repeats may be split, and then its words are not those of its first iteration.
             let repeats = ops.get(segment.ops.start as usize).is_some_and(|op: &Op| op.is_repeat());
             before.push((segment.function, if repeats { 0 } else { segment.words }));
             Ok(segment)
@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
         TableError::Malformed { at: self.at, list: self.list, why }
     }
 
-    /// Returns what the types are made of, if the table says so.
+    /// Returns the layouts of the types, if the table has them.
     fn descriptions(
         &mut self,
         sections: &Sections<'_>,

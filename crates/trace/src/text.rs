@@ -17,14 +17,17 @@ use crate::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 /// * `address`: of the first byte; of the frame for enter and resume
 /// * `bytes`: length
 /// * `place`: file:line:column of the source text
-/// * `function`: whose source text that is
-/// * `variable`, `member`: what the source text names; the member with its type, `struct arc.cost`
-/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation, what a sync does, `stamp=…`, and where values are recorded
-///   `value=…` of a load or store, `before=… after=…` of an update: as a number where it is a floating-point one, else
-///   in hexadecimal as one little-endian integer
+/// * `function`: the function of that source text
+/// * `variable`, `member`: the names in the source text; the member with its type,
+///   `struct arc.cost`
+/// * `detail`: `count=…` of an array allocation, `old=…` of a reallocation, the operation of a
+///   sync, `stamp=…`, and where values are recorded `value=…` of a load or store,
+///   `before=… after=…` of an update: as a number where it is a floating-point one, else in
+///   hexadecimal as one little-endian integer
 ///
-/// The head of a dump. Anything unknown, or that does not apply, is `-`. Tabs, line breaks and backslashes in names are written as in C, and whatever
-/// else could command a terminal by its number, as in `\u{1b}`.
+/// The head of a dump. Anything unknown, or that does not apply, is `-`. Tabs, line breaks and
+/// backslashes in names are written as in C, and other characters that could command a terminal by
+/// their number, as in `\u{1b}`.
 pub const HEADER: &str = "#thread\tevent\tkind\taddress\tbytes\tplace\tfunction\tvariable\tmember\tdetail";
 
 /// Writes batches as text.
@@ -231,8 +234,8 @@ pub(crate) fn escape(name: &str) -> String {
         .collect()
 }
 
-/// Returns whether a character of a name may do more in a terminal than be seen: control characters, those that change the direction of
-/// text, and those that nobody sees.
+/// Returns whether a character of a name may do more in a terminal than be seen: control
+/// characters, those that change the direction of text, and invisible ones.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

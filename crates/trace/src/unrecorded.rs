@@ -15,11 +15,11 @@ pub(crate) type TablePlace = (u8, Option<u32>, Option<u32>);
 pub(crate) struct TableUnrecorded {
     /// Places, each with its segment, in the order of the section.
     pub places: Vec<(u32, TablePlace)>,
-    /// Linkage names of functions that the unit has and no segment tells of.
+    /// Linkage names of functions of the unit without segments.
     pub silent: Vec<u32>,
 }
 
-/// Returns the section of a table that has so many segments, locations and strings.
+/// Returns the section of a table with these numbers of segments, locations and strings.
 pub(crate) fn read(
     sections: &Sections<'_>,
     [segments, locations, strings]: [usize; 3],
@@ -59,8 +59,8 @@ pub struct Unrecorded {
 pub struct UnrecordedId(pub u32);
 
 impl SiteTable {
-    /// Returns the places that an execution of a segment with this number stands for. A call of a function that
-    /// another unit records is none.
+    /// Returns the places that an execution of a segment with this number stands for. A call of a
+    /// function that another unit records does not count.
     pub fn unrecorded(&self, id: UnrecordedId) -> impl Iterator<Item = &Unrecorded> {
         let places = self.unrecorded.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
         let is_elsewhere = |place: &&Unrecorded| {
@@ -69,7 +69,7 @@ impl SiteTable {
         places.iter().filter(is_elsewhere)
     }
 
-    /// Reasons whose places stand beside segments, so that it is known how often they are executed.
+    /// Reasons whose places belong to segments, so the number of their executions is known.
     pub fn counted(&self) -> impl Iterator<Item = LeftOut> {
         self.unrecorded.iter().flatten().map(|place| place.reason)
     }

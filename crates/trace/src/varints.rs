@@ -2,8 +2,8 @@
 
 use crate::bytes::unzigzag;
 
-/// Reads as many signed varints as `out` has room for; says how many bytes they take, `None` if these are not there or a varint has
-/// more than 64 bits.
+/// Reads as many signed varints as `out` has room for; returns how many bytes they take, `None` if
+/// bytes are missing or a varint has more than 64 bits.
 pub(crate) fn read_varints(bytes: &[u8], out: &mut [u64]) -> Option<usize> {
     let mut words = Words { bytes, at: 0 };
     for word in out {

@@ -1,7 +1,9 @@
-//! The words of a chunk (SPEC §4.3): of each a head of one byte, which says how many bytes of its tail stand elsewhere.
+//! The words of a chunk (SPEC §4.3). Each has a head of one byte, with the length of its tail,
+//! which stands elsewhere.
 //!
-//! Lengths vary without a pattern that a branch predictor could learn, so neither way has a branch on them. Heads and tails
-//! apart, each of the two has symbols of one kind, which is what makes them small behind an entropy coder.
+//! Lengths vary without a pattern that a branch predictor could learn, so neither way has a branch
+//! on them. Heads and tails are stored separately: each list has symbols of one kind, so an entropy
+//! coder makes it small.
 
 use crate::bytes::{unzigzag, zigzag};
 
@@ -20,8 +22,8 @@ pub(crate) const TAIL_BYTES: usize = 8;
 const BITS: [u64; TAIL_BYTES] =
     [0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, 0xff_ffff_ffff_ffff, u64::MAX];
 
-/// Reads as many words as there are heads, and says how many bytes of `tails` they take. `None` if there are not so many and
-/// [`TAIL_BYTES`] behind them.
+/// Reads as many words as there are heads, and returns how many bytes of `tails` they take. `None`
+/// if there are not that many, with [`TAIL_BYTES`] behind them.
 pub(crate) fn read_words(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if avx512::is_here() {
@@ -149,7 +151,7 @@ mod tests {
             }
         }
 
-        /// Which heads and tails need not be what we write.
+        /// Any heads and tails are read alike, including those that we never write.
         #[test]
         fn any_bytes_are_read_alike(
             (heads, tails) in (prop::collection::vec(any::<u8>(), 0..70), prop::collection::vec(any::<u8>(), 0..300)),

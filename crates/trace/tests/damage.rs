@@ -1,4 +1,4 @@
-//! Damaged traces: what is whole is read, what is not is named, and no number is silently wrong.
+//! Damaged traces: intact parts are read, damaged parts are named, and no number is silently wrong.
 
 mod support;
 
@@ -44,7 +44,8 @@ fn write(directory: &Path) {
     write_trace(directory, &plan, &[thread.clone(), thread]);
 }
 
-/// Everything a reader can learn from a trace, and whether it was told that something is missing.
+/// Everything a reader can learn from a trace, and whether the trace reported that something is
+/// missing.
 fn learn(directory: &Path) -> Result<(String, bool), Error> {
     let trace = Trace::open(directory)?;
     let mut text = format!("{:?}\n{:?}\n{:?}\n", trace.processes(), trace.threads(), trace.images());
@@ -268,7 +269,8 @@ fn what_the_collector_lost_is_told() {
     assert!(lost.len() == 2 && lost[0].starts_with("7 words") && lost[1] == "the disk was full", "{lost:?}");
 }
 
-/// The third chunk begins at 20. What a thread learnt may have an older stamp, but not one that is older than what it learnt before.
+/// The third chunk begins at 20. An acquired event may have an older stamp, but not one older than
+/// the acquisition before.
 #[test]
 fn stamps_go_forwards() {
     let steps = vec![Step::Stamp];
@@ -347,7 +349,7 @@ fn only_a_trace_is_replaced() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Damage that repairs the checksums on its way: nothing may panic, hang or take much memory.
+    /// Damage whose checksums are repaired: nothing may panic, hang or take much memory.
     #[test]
     fn hostile_chunks_are_harmless(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         use memlode_trace::format::ChunkHeader;

@@ -1,4 +1,4 @@
-//! Limits of the encoder: what it takes, and where it stops.
+//! Limits of the encoder: what it accepts, and where it stops.
 
 mod support;
 
@@ -65,9 +65,9 @@ fn an_open_tail_ends_where_nothing_was_written() {
 fn a_loop_or_copy_at_the_end_of_an_open_tail_may_be_under_way() {
     let directory = tempfile::tempdir().unwrap();
     let (_, space, _) = setup(directory.path());
-    let (turns, range) = ([header(3), 5, 0x1000, 0x2000, 0x3000], [header(4), 0x1000, 1 << 40]);
+    let (iterations, range) = ([header(3), 5, 0x1000, 0x2000, 0x3000], [header(4), 0x1000, 1 << 40]);
     for (last, promise, shortened) in [
-        (&turns[..], Promise { accesses: 20, bytes: 0 }, vec![header(3), 1, 0x1000, 0x2000, 0x3000]),
+        (&iterations[..], Promise { accesses: 20, bytes: 0 }, vec![header(3), 1, 0x1000, 0x2000, 0x3000]),
         (&range[..], Promise { accesses: 0, bytes: 1 << 40 }, vec![header(4), 0x1000, 1]),
     ] {
         let more = [header(0), 7];
@@ -138,11 +138,25 @@ fn a_full_chunk_is_finished_and_nothing_is_lost() {
 
 #[test]
 fn a_long_loop_is_several_chunks() {
-    const TURNS: u64 = 1_000_000;
+    const ITERATIONS: u64 = 1_000_000;
     let directory = tempfile::tempdir().unwrap();
     let (mut writer, space, _) = setup(directory.path());
-    let words =
-        [header(0), 7, header(3), TURNS, 0x1000, 0x2000, 0x4000_0000, header(3), 1, 1, 2, 3, header(0), 9];
+    let words = [
+        header(0),
+        7,
+        header(3),
+        ITERATIONS,
+        0x1000,
+        0x2000,
+        0x4000_0000,
+        header(3),
+        1,
+        1,
+        2,
+        3,
+        header(0),
+        9,
+    ];
     let (mut encoder, mut packer) = (ChunkEncoder::new(), Packer::new());
     let mut at = 0;
     while at < words.len() {
@@ -154,8 +168,8 @@ fn a_long_loop_is_several_chunks() {
     writer.finish(Default::default()).unwrap();
     let trace = Trace::open(directory.path()).unwrap();
     assert_eq!(trace.chunks().len(), 4);
-    let turn = |i: u64| [0x1000 + 24 * i, 0x1008 + 24 * i, 0x2000, 0x4000_0000 - 8 * i];
-    let mut expected = [7].into_iter().chain((0..TURNS).flat_map(turn)).chain([1, 9, 2, 3, 9]);
+    let iteration = |i: u64| [0x1000 + 24 * i, 0x1008 + 24 * i, 0x2000, 0x4000_0000 - 8 * i];
+    let mut expected = [7].into_iter().chain((0..ITERATIONS).flat_map(iteration)).chain([1, 9, 2, 3, 9]);
     trace.replay(0, |batch| {
         for access in &batch.accesses {
             assert_eq!(Some(access.address), expected.next());
@@ -165,7 +179,7 @@ fn a_long_loop_is_several_chunks() {
     assert_eq!(expected.next(), None);
 }
 
-/// Counts that wrapped, of loops that a fault ended after a few turns. The program went on.
+/// Counts that wrapped, of loops that a fault ended after a few iterations. The program went on.
 #[test]
 fn a_loop_that_leaves_the_address_space_counts_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ fn format_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format")
 }
 
-/// The golden traces and what they say.
+/// The golden traces and their text.
 fn goldens() -> Vec<(PathBuf, String)> {
     let versions = (1..=version::TRACE).map(|version| format_folder().join(format!("golden/v{version}")));
     versions.map(|path| (path.clone(), fs::read_to_string(path.join("expected.txt")).unwrap())).collect()
@@ -175,7 +175,7 @@ fn sections_of_the_newest() {
         .position(|site| site.kind == SiteKind::Store && site.flags == memlode_trace::format::flag::VECTOR);
     assert_eq!(sites.work(SiteId(stored.unwrap() as u32)).unwrap().data.len(), 1);
 
-    // The branches behind the key hang on the cost; of those behind the gather nothing is known.
+    // The branches behind the key depend on the cost; of those behind the gather nothing is known.
     let branches = sites.work(key).unwrap().branches.as_ref().unwrap();
     assert!(branches.iter().any(|group| **group == [Feed { site: cost, back: 0 }]), "{branches:?}");
     let gather = sites.sites().iter().position(|site| site.kind == SiteKind::Load && site.bytes == 4);

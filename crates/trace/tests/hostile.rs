@@ -1,5 +1,5 @@
-//! Traces made to cost their reader more than they are worth: memory and work stay in proportion to the files, and
-//! nothing that only looks like a file is waited for.
+//! Traces made to cost their reader too much: memory and work stay in proportion to the files, and
+//! the reader waits for nothing that only looks like a file.
 
 mod support;
 
@@ -17,7 +17,7 @@ use memlode_trace::format::{ChunkHeader, ModuleHeader, codec, limit, magic, vers
 use memlode_trace::module::{Module, ModuleImage, Section};
 use support::*;
 
-/// Counts what is allocated.
+/// An allocator that counts.
 struct Counting;
 
 static NOW: AtomicU64 = AtomicU64::new(0);
@@ -44,13 +44,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test at a time: what is counted is everybody's.
+/// Runs one test at a time: the counts are global.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns what it took: bytes at the most at one time, and bytes in all.
+/// Returns the cost of some work: the most bytes at one time, and bytes in all.
 fn cost<T>(work: impl FnOnce() -> T) -> (T, u64, u64) {
     let (before, total) = (NOW.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed));
     PEAK.store(before, Ordering::Relaxed);
@@ -157,7 +157,7 @@ fn a_module_cannot_unpack_to_a_thousand_times_its_bytes() {
     assert!(peak < 16 << 20, "{peak}");
 }
 
-/// Stores a module that shrinks beyond that as it is, and reads it.
+/// Stores a module that shrinks beyond the limit without compression, and reads it.
 #[test]
 fn a_module_of_nothing_but_zeros_is_stored_and_read() {
     let _alone = alone();

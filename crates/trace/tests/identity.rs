@@ -1,4 +1,4 @@
-//! Round trips: all that is written is read again, whatever a program does.
+//! Round trips: everything that is written is read again, for any program.
 
 mod support;
 
@@ -19,7 +19,7 @@ use support::*;
 const FUNCTIONS: usize = 3;
 const SITES: usize = 5;
 
-/// Ops that may stand behind others: derived operands lead to an op that has what they need.
+/// Ops that may stand behind others: derived operands refer to an op that has what they need.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let choice = (0..17u8, 0..SITES, 1..5usize, -64..64i64, 1..=64u64, any::<bool>());
     prop::collection::vec(choice, 1..8).prop_map(|choices| {
@@ -62,7 +62,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// A repeat and its strides; those that share a word go the same step.
 fn repeat() -> impl Strategy<Value = Vec<Step>> {
-    // Up to 99 turns stay in an address space.
+    // Up to 99 iterations stay in an address space.
     let far = -(1i64 << 40)..1 << 40;
     let stride = (0..SITES, 0..4usize, -64..64i64, prop_oneof![-8..64i64, far]);
     prop::collection::vec(stride, 1..4).prop_map(|strides| {
@@ -162,7 +162,7 @@ fn tame(site_bytes: &[u32], segment: &Seg, words: &mut [u64]) {
 /// Function and frame, outermost first.
 type Stack = Vec<(String, u64)>;
 
-/// The naive model's answer for each chunk of a thread, and its stack before each.
+/// The naive model's result for each chunk of a thread, and its stack before each.
 fn expected(plan: &Plan, chunks: &[Vec<Execution>]) -> Vec<(Vec<Happened>, Stack)> {
     let mut stack = Stack::new();
     let mut history = History::new();
@@ -268,7 +268,7 @@ fn encode_in_order(encoder: &mut ChunkEncoder, words: &[u64], space: &AddressSpa
     encoder.finish()
 }
 
-/// A guess of one who encodes ahead at what was before.
+/// An encoder's guess at the words before its part of the stream.
 #[derive(Clone, Copy, Debug)]
 enum Guess {
     Right,
@@ -320,7 +320,8 @@ proptest! {
     }
 }
 
-/// All that is said of the chunks of a replay, which are not shared by threads that learn from each other, and so come as a whole.
+/// Facts about the chunks of a replay. They are not split by threads that learn from each other,
+/// and so come as a whole.
 fn chunks(replay: impl FnOnce(&mut (dyn FnMut(&Piece<'_>) -> ControlFlow<()> + Send))) -> Vec<String> {
     let mut found = Vec::new();
     replay(&mut |piece| {

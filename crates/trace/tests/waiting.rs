@@ -1,4 +1,4 @@
-//! Chunks that wait for their turn: whatever their stamps say, they are few.
+//! Chunks that wait for their turn: they are few, whatever their stamps are.
 
 mod support;
 
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Two threads of so many chunks, with stamps that are made from a chunk's number.
+/// Two threads of `chunks` chunks, with stamps that are computed from a chunk's number.
 fn write(directory: &Path, chunks: usize, stamps: fn(u64) -> (u64, u64)) {
     let plan = Plan {
         functions: 1,

@@ -10,10 +10,10 @@ use crate::remedy::{Case, CaseSubject, proposals};
 /// Loads that conflict are this part of all accesses, at least.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Stores farther in front of a load than so many accesses were hardly seen to matter.
+/// A store that is farther in front of a load than this many accesses seldom matters.
 const REACH: u32 = 30;
 
-/// So many pairs of buffers are looked at, those that conflict most.
+/// The most pairs of buffers that are examined, those that conflict most.
 const MOST: usize = 3;
 
 /// The part of the conflicts that must be gone, for a shift to be a cure.
@@ -32,7 +32,7 @@ pub struct AliasedBuffers {
     pub shifts: Vec<Edit>,
 }
 
-/// Finds buffers to shift among conflicts by home, of so many accesses.
+/// Finds buffers to shift, among conflicts by home in this many accesses.
 pub fn aliased(known: &PlanInputs<'_>, rows: &[AliasRow<Home>], accesses: u64) -> Vec<AliasedBuffers> {
     let least = accesses as f64 * LEAST_SHARE;
     let far = |row: &&AliasRow<Home>| {
@@ -57,7 +57,7 @@ pub fn conflicts_of(rows: &[AliasRow<Home>], of: &AliasedBuffers) -> u64 {
     rows.iter().filter(|row| row.load == of.load.0 && row.store == of.store.0).map(|row| row.conflicts).sum()
 }
 
-/// Tells if a shift that leaves so many of the conflicts is a cure.
+/// Returns whether a shift after which `after` of the conflicts remain is a cure.
 pub fn is_cure(before: u64, after: u64) -> bool {
     after as f64 <= before as f64 * (1.0 - CURED)
 }

@@ -1,9 +1,9 @@
 //! The places of blocks: the calls of a program's allocator, made again.
 //!
-//! [`AllocatorModel`] is glibc's malloc as far as places depend on it: blocks of 16 bytes and their multiples behind a word of
-//! their own, freed ones taken up again by the next call for their size, the others from the end of the heap, large ones in
-//! pages of their own. `malloc` of the C library itself makes the calls where a caller has a process for it
-//! ([`Allocator`] is what both have in common).
+//! [`AllocatorModel`] models the places that glibc's malloc chooses: blocks of multiples of 16
+//! bytes behind a header word; freed ones are reused by the next call for their size, others come
+//! from the end of the heap, and large ones have their own pages. Where a caller has a process for
+//! it, the C library's own `malloc` makes the calls ([`Allocator`] is the interface of both).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 
-/// A block by number, chosen by whoever calls.
+/// A block by number, chosen by the caller.
 pub type BlockId = u64;
 
 /// A call of an allocator.
@@ -51,7 +51,7 @@ pub trait Allocator: Send {
     /// The addresses of all blocks by number; 0 for those that have none.
     ///
     /// # Errors
-    /// Why the calls could not be made.
+    /// The reason why the calls could not be made.
     fn places(self: Box<Self>) -> Result<Vec<u64>, String>;
 }
 
@@ -60,8 +60,8 @@ pub(crate) const MAPPED: u64 = 128 << 10;
 /// `DEFAULT_MMAP_THRESHOLD_MAX`: a larger block never raises the threshold.
 const MOST_MAPPED: u64 = 32 << 20;
 const PAGE: u64 = 4096;
-/// The heap of the first thread begins about here, and those of others so far apart. No object that stays where it was lies there or at
-/// [`MAPPINGS`]: the kernel puts programs and libraries elsewhere.
+/// The heap of the first thread begins about here, and those of others at this distance. No unmoved
+/// object lies there or at [`MAPPINGS`]: the kernel puts programs and libraries elsewhere.
 const HEAP: u64 = 1 << 44;
 const ARENA: u64 = 1 << 34;
 /// Mappings grow downwards from here.
@@ -85,14 +85,15 @@ enum Home {
     Pages,
 }
 
-/// A heap, and its chunks that are free, by size; those freed last come first.
+/// A heap, and its free chunks by size, the last freed first.
 struct Arena {
     top: u64,
     free: BTreeMap<u64, Vec<u64>>,
 }
 
 impl AllocatorModel {
-    /// An empty heap. A seed moves what the loader and the kernel move: the beginning of each heap, and each mapping.
+    /// An empty heap. A seed varies the places that the loader and the kernel choose: the beginning
+    /// of each heap, and each mapping.
     pub fn new(seed: Option<u64>) -> AllocatorModel {
         AllocatorModel {
             places: Vec::new(),

@@ -9,7 +9,7 @@ use crate::contended::LEAST_SHARE;
 use crate::named::{name_of, records_named};
 use crate::plan::{PlanInputs, record_of};
 
-/// The number of arrays that are told, those that threads write most.
+/// The most arrays that are reported, those that threads write most.
 const MOST: usize = 3;
 
 /// Fewer writes of a second thread are no work.
@@ -27,7 +27,7 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// The edit that has records begin at lines, wherever the array begins.
+    /// The edit by which records begin at lines, wherever the array begins.
     pub fn at_lines(&self) -> Edit {
         self.aligned(self.line_bytes)
     }

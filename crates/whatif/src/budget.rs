@@ -1,7 +1,9 @@
-//! Budgets: what the accesses to a type may miss, in figures that are the same on every machine.
+//! Budgets: limits of the misses of accesses to a type, in figures that are the same on every
+//! machine.
 //!
-//! A trace is replayed with all of its memory in fixed places ([`Plan::in_fixed_places`]), on a machine that is named: then its misses hang on
-//! the program and its input alone, and neither on the kernel's randomisation of addresses nor on what the allocator made of it.
+//! A trace is replayed with all of its memory in fixed places ([`Plan::in_fixed_places`]), on a
+//! named machine. Then its misses depend only on the program and its input, and not on the kernel's
+//! randomisation of addresses or on the allocator.
 
 use std::ops::ControlFlow;
 
@@ -22,7 +24,7 @@ use crate::plan::Plan;
 use crate::predict::{Predictor, Unpredictable};
 use crate::structures::structure;
 
-/// So many calls a figure is given for.
+/// The number of calls for which a figure is given.
 const CALLS: f64 = 1000.0;
 /// A figure that differs by less is the same: it was a sum in another order.
 const SAME: f64 = 1e-9;
@@ -38,7 +40,7 @@ pub struct TypeUse {
     pub lines_touched: u64,
     /// Misses by level, innermost first.
     pub misses: Vec<u64>,
-    /// Members in the order in which they lie, those without a name left out.
+    /// Members in the order in which they lie, without unnamed ones.
     pub members: Vec<MemberUse>,
 }
 
@@ -61,7 +63,7 @@ pub struct Usage {
     pub calls: u64,
     /// Threads that accessed memory.
     pub threads: usize,
-    /// Records that were accessed, those first that miss the first level most.
+    /// Records that were accessed, those with most misses of the first level first.
     pub types: Vec<TypeUse>,
     /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
@@ -88,7 +90,7 @@ pub struct Budget {
     pub types: Vec<TypeBudget>,
 }
 
-/// A cache, as far as misses hang on it.
+/// The facts about a cache on which misses depend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LevelShape {
@@ -133,7 +135,7 @@ pub struct MemberBudget {
     pub misses: f64,
 }
 
-/// From the least to the most of some recordings. What has one figure is one number in the file.
+/// The least and the most of some recordings. If both are equal, the file has one number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Range {
@@ -170,7 +172,7 @@ pub enum NoBudget {
     /// The machine or the allocator.
     #[error(transparent)]
     Unpredictable(#[from] Unpredictable),
-    /// Nobody called the function.
+    /// The function was not called.
     #[error(
         "no function `{name}` was called in {trace}: it may have been inlined everywhere (`__attribute__((noinline))` keeps its calls){}",
         nearest(known)
@@ -408,8 +410,9 @@ impl TypeBudget {
         found
     }
 
-    /// Members that lie elsewhere than when the budget was recorded. First comes the one that misses most, now or then: one that left a
-    /// line that was fetched anyway has misses that its neighbours had before, so a rise of its own tells less.
+    /// Members that were moved since the budget was recorded. The one with most misses, now or
+    /// then, comes first: a member that now lies in a separate line has misses that its neighbours
+    /// had before, so its own rise means less.
     pub fn moved(&self, usage: &Usage) -> Vec<MovedMember> {
         let mut all = self.members(usage);
         all.retain(|member| member.offset_before != member.offset);
@@ -418,7 +421,7 @@ impl TypeBudget {
         all
     }
 
-    /// The member whose misses rose most, wherever it lies.
+    /// The member whose misses rose most, moved or not.
     pub fn risen(&self, usage: &Usage) -> Option<MovedMember> {
         self.members(usage).into_iter().next()
     }
@@ -448,7 +451,7 @@ impl TypeBudget {
         all
     }
 
-    /// The order that members had, as an edit of the type as it is now. `None` if they have it.
+    /// The order that members had, as an edit of the present type. `None` if they still have it.
     pub fn restoring(&self, usage: &Usage) -> Option<Edit> {
         let ty = usage.of_type(&self.name)?;
         let exists = |name: &&MemberBudget| ty.members.iter().any(|now| now.name == name.name);

@@ -1,4 +1,5 @@
-//! Objects that threads take from each other although none needs what another one wrote, or needs only the sum.
+//! Objects that threads take from each other, although none needs the other's values, or needs only
+//! the sum.
 
 use memlode_attribute::ClassId;
 use memlode_attribute::sharing::{OwnMember, SharedPair, Sharer, Shares, SharingProfile};
@@ -11,7 +12,7 @@ use crate::remedy::{Case, CaseSubject, Proposal, proposals};
 /// Data that cost less of a run are left alone.
 pub(crate) const LEAST_SHARE: f64 = 0.02;
 
-/// The number of objects that are looked at, those that cost most.
+/// The most objects that are examined, the costliest first.
 const MOST: usize = 3;
 
 /// An object that threads take from each other.
@@ -27,7 +28,7 @@ pub struct Contended {
     pub proposals: Vec<Proposal>,
 }
 
-/// Finds edits to try on what threads lose most for.
+/// Finds edits to try on the objects for which threads lose most.
 pub fn contended(known: &PlanInputs<'_>, sharing: &SharingProfile, run_cycles: f64) -> Vec<Contended> {
     let mut lost: FxHashMap<ClassId, (f64, f64)> = FxHashMap::default();
     for pair in &sharing.pairs {

@@ -3,24 +3,25 @@
 use memlode_attribute::{CostModel, Profile};
 use memlode_machine::Machine;
 
-/// Instructions to an access where the program does not tell.
+/// Assumed instructions per access where the trace does not have them.
 const INSTRUCTIONS: f64 = 3.0;
 
 /// Cycles of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cycles {
-    /// All of them: instructions, first touches of memory and the kernel's work for it, waiting, and what threads lose to each
-    /// other.
+    /// All cycles: instructions, first touches of memory and the kernel's work for it, waiting, and
+    /// losses of threads to each other.
     pub run: f64,
-    /// Those of waiting for data, as a report has them.
+    /// Cycles of waiting for data, as a report has them.
     pub wait: f64,
-    /// Those that threads lose to lines that they take from each other, where that was found out.
+    /// Cycles that threads lose to lines that they take from each other, if computed.
     pub lost: f64,
 }
 
 impl Cycles {
-    /// Sums the cycles of a whole profile by the model that reports rank by. How sites walk is part of a profile, so of one
-    /// under an edit it is seen where the edit puts the data. `kernel` are the cycles of its work for fresh memory.
+    /// Sums the cycles of a whole profile by the model by which reports rank. Walks of sites are
+    /// part of a profile, so a profile under an edit has the walks under that edit. `kernel` are
+    /// the kernel's cycles for fresh memory.
     pub fn of(profile: &Profile, costs: &CostModel, machine: &Machine, kernel: f64) -> Cycles {
         let total = costs.total();
         let instructions = if costs.knows_instructions() {
@@ -33,7 +34,7 @@ impl Cycles {
         Cycles { run, wait: total.cycles(), lost: 0.0 }
     }
 
-    /// The same with what threads lose to each other.
+    /// The same, with the losses of threads to each other.
     #[must_use]
     pub fn with_lost(self, lost: f64) -> Cycles {
         Cycles { run: self.run - self.lost + lost, lost, ..self }

@@ -1,4 +1,4 @@
-//! Arrays whose elements are no records, and of which threads take lines from each other.
+//! Arrays whose elements are no records, and whose lines threads take from each other.
 
 use memlode_attribute::ClassId;
 use memlode_attribute::sharing::{SharedPair, SharingProfile};

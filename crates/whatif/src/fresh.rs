@@ -1,7 +1,8 @@
-//! The kernel's work for memory that a program gets: it finds a page, zeroes it and maps it, when the page is touched first.
+//! The kernel's work for memory that a program gets: at the first touch of a page it finds, zeroes
+//! and maps it.
 //!
-//! A trace has the touches, not the work. An edit that makes objects larger makes more of it, and pages of another size make fewer
-//! faults of it.
+//! A trace has the touches, not the work. An edit that makes objects larger adds work; larger pages
+//! need fewer faults.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::placement::Footprint;
 use crate::plan::{EditedObjects, Plan};
 
-/// Lines that a program touched first, by the home of what lies there.
+/// Lines that a program touched first, by the home of their objects.
 #[derive(Clone, Debug, Default)]
 pub struct FreshMemory(BTreeMap<Home, FreshObjects>);
 
@@ -21,12 +22,12 @@ pub struct FreshMemory(BTreeMap<Home, FreshObjects>);
 struct FreshObjects {
     touched: FirstTouches,
     objects: f64,
-    /// Bytes of all objects, touched or not, those whose memory another one had before among them.
+    /// Bytes of all objects, touched or not, including those in reused memory.
     bytes: f64,
 }
 
 impl FreshMemory {
-    /// Finds the fresh memory of a profile. Of a sample it is not known what was touched first.
+    /// Finds the fresh memory of a profile. `None` for a sample, whose first touches are unknown.
     pub fn of(profile: &Profile) -> FreshMemory {
         let mut found = FreshMemory::default();
         if profile.gaps.is_some() {
@@ -48,7 +49,7 @@ impl FreshMemory {
         found
     }
 
-    /// Finds that of a profile under a plan, of a trace whose fresh memory this is as it is.
+    /// Finds the fresh memory of a profile under a plan, given that of the unedited trace.
     #[must_use]
     pub fn under(&self, profile: &Profile, plan: &Plan, footprint: Footprint) -> FreshMemory {
         let mut found = FreshMemory::of(profile);

@@ -26,8 +26,9 @@ pub fn record_names(names: &SiteTable, profile: &Profile) -> Vec<Option<StringId
     profile.classes.iter().map(name).collect()
 }
 
-/// Counts how much the members of a record are used, by the names of the sites. A site that knows but the type of what lies in a record of
-/// a class, of these names, counts for the members that are, or hold, such a thing: which of them it is for is not known.
+/// Counts the uses of a record's members, by the names of sites. A site that knows only the type of
+/// its data, in a record of a class with one of these names, counts for all members that are, or
+/// contain, data of that type: it is unknown which of them it means.
 pub fn heat(
     names: &SiteTable,
     profile: &Profile,
@@ -73,7 +74,8 @@ pub fn members_with(names: &SiteTable, record: LayoutId, name: StringId) -> Vec<
     members.filter(|(_, member)| holds(member.ty)).map(|(at, _)| at).collect()
 }
 
-/// Returns whether a type, or what an array of it holds, has this name, or holds a record that has it.
+/// Returns whether a type, or the element of an array type, has this name, or contains a record
+/// that has it.
 fn is_or_holds(layouts: &Layouts, outer: LayoutId, name: StringId) -> bool {
     let outer = layouts.layout(elements(layouts, outer).0);
     let mut members = outer.members().iter().filter_map(|member| member.ty);
@@ -86,7 +88,7 @@ pub fn first_component(path: &str) -> &str {
 }
 
 impl Heat {
-    /// Members that have a name, those used most first.
+    /// Members with a name, the most used first.
     pub fn hottest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> =
             (0..self.accesses.len()).filter(|&at| !self.structure.members[at].name.is_empty()).collect();

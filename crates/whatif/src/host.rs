@@ -20,7 +20,7 @@ pub trait Host: Send + Sync {
         Box::new(|_| {})
     }
 
-    /// Takes notice that edits of one of so many types and groups of objects are tried now.
+    /// Receives the number of the type or group whose edits are tried now, and the number of all.
     fn tries(&self, number: usize, of: usize) {
         let _ = (number, of);
     }

@@ -1,11 +1,14 @@
-//! Structures that would do better in two parts: those that are hot and those that are cold.
+//! Structures that would be better in two parts: the hot members and the cold ones.
 //!
-//! The rules are those of Chilimbi, Davidson and Larus ("Cache-conscious structure definition", PLDI 1999). LS are the accesses to
-//! members of all records, C the records with any, A the accesses to the members of one and F its members.
+//! The rules are those of Chilimbi, Davidson and Larus ("Cache-conscious structure definition",
+//! PLDI 1999). LS are the accesses to members of all records, C the records with any, A the
+//! accesses to the members of one and F its members.
 //! - A record is *live* if A > LS / (100 C), it has more than 8 bytes and more than two members.
-//! - A member is *cold* if it has at most A / (2 F) accesses, and the cold part must have at least 8 bytes.
-//! - The record is split if its temperature differential, (max hot − 2 Σ cold) / max hot, is above 0.5. If not, members are cold
-//!   that have fewer than A / (5 F) accesses, and it is asked once more.
+//! - A member is *cold* if it has at most A / (2 F) accesses, and the cold part must have at least
+//!   8 bytes.
+//! - The record is split if its temperature differential, (max hot − 2 Σ cold) / max hot, is above
+//!   0.5. If not, members with fewer than A / (5 F) accesses are taken for cold, and the test is
+//!   repeated.
 
 use memlode_attribute::Profile;
 use memlode_attribute::libraries::FetchedCrates;
@@ -96,7 +99,8 @@ fn chart(heat: &Heat) -> Chart {
     }
 }
 
-/// Marks the cold ones among members of such a size and so many accesses: with the temperature differential, and whether to split.
+/// Marks the cold ones among members with these sizes and accesses; returns the temperature
+/// differential, and whether to split.
 pub fn mark(members: &[(u64, u64)]) -> (Vec<bool>, f64, bool) {
     let count = members.len() as u64;
     let all: u64 = members.iter().map(|(_, accesses)| accesses).sum();

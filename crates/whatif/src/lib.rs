@@ -1,4 +1,4 @@
-//! Replay a trace as if its data lay elsewhere, and say what that would change.
+//! Replay a trace as if its data lay elsewhere, and compute the effect.
 //!
 //! ```text
 //!   edits ──► plan ──► which types and objects they are about
@@ -10,13 +10,15 @@
 //!   trace ─► attribute::Simulation::under ◄────┘ ─► counts ─► compared with those of the trace as it is
 //! ```
 //!
-//! `plan` finds the types and objects that edits are about, `placement` makes the trace's allocation calls again with edited sizes, and
-//! `moved` is the map from old bytes to new places that `crates/attribute` replays through. An `Allocator` serves the calls: `malloc` of
-//! the C library, in a process of its own that the command line starts (`crates/cli/src/place.rs`), or a model of it, which can be
-//! seeded. `fresh` counts what the kernel does for the pages of it. `values` knows which values members had, where they were recorded.
-//! `remedies` propose edits of what a trace waits for, one file each. `advise` tries them and keeps those that are worth it, for a
-//! `host` that shows progress.
-//! `noise` has 20 seeds place the same objects on a part of the trace, and keeps beside the trace what that changed.
+//! `plan` finds the types and objects that edits are about, `placement` makes the trace's
+//! allocation calls again with edited sizes, and `moved` is the map from old bytes to new places
+//! that `crates/attribute` replays through. An `Allocator` serves the calls: `malloc` of the C
+//! library, in a process of its own that the command line starts (`crates/cli/src/place.rs`), or a
+//! model of it, which can be seeded. `fresh` counts the kernel's work for fresh pages. `values` has
+//! the values of members, where they were recorded. `remedies` propose edits of the data that a
+//! trace waits for, one file each. `advise` tries them and keeps the worthwhile ones, for a `host`
+//! that shows progress. `noise` places the same objects by 20 seeds on a part of the trace, and
+//! keeps the differences beside the trace.
 
 pub mod advise;
 pub mod aliased;

@@ -56,14 +56,15 @@ impl OnNodes {
 /// The blocks of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// Objects by their number; 0 for those that stay, and [`EDITED`] with a place in `edited` for those of which more changed.
+    /// Objects by their number; 0 for unmoved ones, and [`EDITED`] with a place in `edited` for
+    /// those that changed in other ways.
     pub bases: Vec<u64>,
     /// Blocks of which more changed than where they begin.
     pub edited: Vec<MovedObject>,
 }
 
 impl Heap {
-    /// Adds a block of which more changed; returns what stands for its base.
+    /// Adds a block that changed in other ways; returns the number that stands for its base.
     pub fn edit(&mut self, object: MovedObject) -> u64 {
         self.edited.push(object);
         EDITED | (self.edited.len() as u64 - 1)
@@ -81,15 +82,15 @@ pub(crate) enum MovedObject {
         /// The number of elements of the parts behind the first that lie in front of this object's.
         elements_before: u64,
     },
-    /// It is one element with another layout, and behind it lies what is no element.
+    /// It is one element with another layout, with other data behind it.
     Headed {
         /// An index into [`Moved::layouts`].
         layout: usize,
         base: u64,
     },
-    /// Its elements are apart from each other.
+    /// There are gaps between its elements.
     Spread { base: u64, element_bytes: u64, stride: u64 },
-    /// Its elements are dealt in turn to parts that are so many bytes apart.
+    /// Its elements are dealt in turn to parts at this distance.
     Dealt { base: u64, element_bytes: u64, parts: u64, part_bytes: u64 },
     /// Each thread has a copy.
     Copies { base: u64, stride: u64 },
@@ -104,7 +105,8 @@ enum Place<'m> {
 }
 
 impl Moved {
-    /// The address ranges whose pages are on given ones of so many memory nodes: first address, the one behind the last, node.
+    /// The address ranges whose pages are on given memory nodes: first address, the one behind the
+    /// last, node.
     pub(crate) fn node_ranges(&self, nodes: u32, page_bytes: u64) -> Vec<(u64, u64, u32)> {
         let mut ranges = Vec::new();
         self.on_nodes.iter().for_each(|object| object.ranges(nodes, page_bytes, &mut ranges));
@@ -127,7 +129,7 @@ impl Moved {
     }
 }
 
-/// Set in the base of a block that [`Heap::edited`] tells more of: user space ends below.
+/// Set in the base of a block that [`Heap::edited`] describes: user space ends below.
 pub(crate) const EDITED: u64 = 1 << 63;
 
 impl AddressMap for Moved {
@@ -216,7 +218,8 @@ impl AddressMap for Moved {
     }
 }
 
-/// Adds the pieces of bytes at an offset of an array whose elements are apart, each where `place` puts it.
+/// Adds the pieces of bytes at an offset of an array with gaps between its elements, each where
+/// `place` puts it.
 fn by_element(
     (offset, bytes): (u64, u32),
     element_bytes: u64,

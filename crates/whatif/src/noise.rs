@@ -13,7 +13,7 @@ pub struct Noise {
     pub chunks: usize,
     /// Its accesses, about.
     pub accesses: u64,
-    /// For each placement, the run's cycles by those of the trace as it is.
+    /// For each placement, the run's cycles relative to those of the unedited trace.
     pub run: Vec<f64>,
 }
 
@@ -29,7 +29,7 @@ pub enum Verdict {
     Worse,
 }
 
-/// A change of less than this part of a run is none.
+/// A change of less than this part of a run counts as none.
 pub const LEAST: f64 = 0.02;
 
 impl Noise {
@@ -51,7 +51,7 @@ impl Noise {
         }
     }
 
-    /// Reads what was kept beside a trace for a machine.
+    /// Reads the noise that was kept beside a trace for a machine.
     pub fn kept(trace: &Folder, machine: &Machine, rules: &str) -> Option<Noise> {
         let text = trace.read_text(&file(machine, rules), SMALL).ok()?;
         let noise: Noise = serde_json::from_str(&text).ok()?;
@@ -66,7 +66,7 @@ impl Noise {
     }
 }
 
-/// The way in which cycles are reckoned: what was kept by another one is of no use.
+/// The version of the cost model: noise of another version is not used.
 const COST: &str = "the cost model of reports, a site's own misses overlapping";
 
 fn file(machine: &Machine, rules: &str) -> PathBuf {

@@ -18,9 +18,9 @@ use crate::sizes::{APART, alignment_of, bytes_of, is_header, part_bytes, whole_e
 
 /// The addresses of records that a program would keep in a growing array of its own: no other object is there.
 const POOLS: u64 = 0x2000_0000_0000;
-/// Pools, and moved global variables, are so far apart.
+/// The distance of pools, and of moved global variables.
 const FAR: u64 = 1 << 36;
-/// Images whose global variables get fixed places are here, so far apart.
+/// Images whose global variables get fixed places begin here, and are this far from each other.
 const IMAGES: u64 = 0x4000_0000_0000;
 const IMAGE_BYTES: u64 = 1 << 36;
 
@@ -33,12 +33,12 @@ pub struct Footprint {
     pub before: u64,
     /// Bytes that they have.
     pub after: u64,
-    /// Objects of an edited type that stay as they are: their size is no whole number of elements, or each is alone where the edit needs
-    /// an array.
+    /// Objects of an edited type that do not change: their size is no whole number of elements, or
+    /// each is alone where the edit needs an array.
     pub left: u64,
 }
 
-/// Makes an allocator for a process, or says why not.
+/// Makes an allocator for a process, or returns the reason why not.
 pub type Allocators<'a> = &'a mut (dyn FnMut(ProcessId) -> Result<Box<dyn Allocator>, String> + Send);
 
 /// Places all blocks of a trace under a plan. `allocators` gives each process its own.
@@ -66,10 +66,10 @@ pub fn place(
     }
 }
 
-/// The same for calls that were collected, of so many chunks.
+/// The same for calls that were collected, from a number of chunks.
 ///
 /// # Errors
-/// Why an allocator could not place them.
+/// The reason why an allocator could not place them.
 pub fn place_calls(
     trace: &Trace,
     plan: &Plan,
@@ -159,7 +159,7 @@ struct PlacedHeap {
     on_nodes: Vec<(BlockId, OnNodes)>,
 }
 
-/// Objects that are packed: those that were made, those that are live, and the most that were at a time.
+/// Packed objects: those made so far, those alive, and the most alive at one time.
 #[derive(Clone, Copy, Default)]
 struct Packed {
     made: u64,
@@ -184,17 +184,18 @@ struct Block {
 
 #[derive(Clone, Copy)]
 enum How {
-    /// As it was, elsewhere.
+    /// Unchanged, but moved.
     Plain,
     /// A part of another one.
     Inside { outer: u64, offset: u64 },
     /// Another layout; with elements of the cold part in front of its own, in the pool, if that is where they are.
     Layout { layout: usize, pooled: Option<u64> },
-    /// One element of another layout, and behind it what is no element.
+    /// One element of another layout, with other data behind it.
     Headed { layout: usize },
     /// Among others of its type: which pack.
     Packed(usize),
-    /// Changed as a whole: so many arrays of its group came before, or its copies or parts are so far apart.
+    /// Changed as a whole: the number of arrays of its group before it, or the distance of its
+    /// copies or parts.
     Whole(ObjectEdit, u64),
 }
 
@@ -262,7 +263,7 @@ impl PlacedHeap {
         }
     }
 
-    /// Returns how a block changes, and the size that it asks the allocator for.
+    /// Returns how a block changes, and the size that it requests from the allocator.
     fn changed(
         &mut self,
         plan: &Plan,
@@ -434,8 +435,9 @@ fn link(layout: &Layout) -> Option<Link> {
     }
 }
 
-/// The alignment that a block was asked for with. The trace does not tell; but what is mapped for `malloc` never begins at a multiple of 32.
-/// In fixed places large blocks begin at a line, whatever the program's allocator did.
+/// The requested alignment of a block. The trace does not have it, but blocks that `malloc` maps
+/// never begin at a multiple of 32. In fixed places, large blocks begin at a line, whatever the
+/// program's allocator did.
 fn asked_for(plan: &Plan, made: &MadeBlock) -> u64 {
     if plan.is_fixed() {
         return if made.bytes >= MAPPED { 64 } else { 16 };
@@ -445,7 +447,8 @@ fn asked_for(plan: &Plan, made: &MadeBlock) -> u64 {
 }
 
 impl PlacedHeap {
-    /// The places of packed blocks by number: those that are used first, and behind them the others as they were made.
+    /// The places of packed blocks by number: in the order of first use, and then the others in the
+    /// order of their making.
     fn packed_places(&self, plan: &Plan, first_used: &[u64]) -> FxHashMap<u64, u64> {
         let mut places: FxHashMap<u64, u64> = FxHashMap::default();
         if self.packed.is_empty() {
@@ -465,7 +468,7 @@ impl PlacedHeap {
     }
 }
 
-/// An object changed as a whole; `base` is its block's, and `more` what [`How::Whole`] tells.
+/// An object changed as a whole; `base` is its block's, and `more` the number of [`How::Whole`].
 fn moved_whole(plan: &Plan, whole: &ObjectEdit, base: u64, more: u64) -> Option<MovedObject> {
     if let Some((group, array)) = whole.group {
         let sizes = &plan.groups()[group].element_bytes;

@@ -53,7 +53,7 @@ fn among(known: &[String]) -> String {
 /// A change of one object as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectEdit {
-    /// It begins so many bytes later.
+    /// The number of bytes by which its beginning is shifted.
     pub shift: u64,
     /// Its size becomes a multiple of this, if it is not 0.
     pub pad: u64,
@@ -61,17 +61,18 @@ pub struct ObjectEdit {
     pub align: u64,
     /// Each thread has a copy of its own.
     pub per_thread: bool,
-    /// It lies in pages of so many bytes, if it is not 0.
+    /// The size of its pages, if it is not 0.
     pub pages: u64,
     /// Its pages are on nodes by this policy, and not where they are touched first.
     pub on: Option<PagePlacement>,
-    /// Its elements lie apart from each other.
+    /// It has gaps between its elements.
     pub elements: Option<SpreadElements>,
-    /// It is an array whose elements lie in records with those of others: which group, and which of it.
+    /// It is an array whose elements lie in records with those of others: the group, and its number
+    /// there.
     pub group: Option<(usize, usize)>,
 }
 
-/// The elements of an array, apart from each other.
+/// The elements of an array with gaps between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpreadElements {
     /// Bytes of an element.
@@ -80,16 +81,16 @@ pub struct SpreadElements {
     pub how: ElementPlaces,
 }
 
-/// The way in which elements lie apart from each other.
+/// The way in which elements are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementPlaces {
-    /// Each takes so many bytes.
+    /// Each takes this many bytes.
     Padded(u64),
-    /// They are dealt to so many parts in turn, and each part has cache lines of its own.
+    /// They are dealt to this many parts in turn, and each part has cache lines of its own.
     Dealt(u32),
 }
 
-/// Objects of one type by class: what is done to them.
+/// Objects of one type by class, and their edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EditedObjects {
     /// The record that the elements are, and its size.
@@ -153,7 +154,7 @@ pub enum PlanDoubt {
 pub struct PlanInputs<'a> {
     /// Its names.
     pub names: &'a SiteTable,
-    /// The counts of it as it is: its classes tell what blocks hold.
+    /// The counts of the unedited trace: its classes know the contents of blocks.
     pub profile: &'a Profile,
     /// A symbol as people write it.
     pub written: &'a dyn Fn(&str) -> String,
@@ -192,14 +193,14 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Has all memory placed by rules of our own: global variables, stacks and what no object has, too. Then no figure hangs on where
-    /// the kernel or the program's allocator put anything.
+    /// Places all memory by our own rules: global variables, stacks and memory of no object, too.
+    /// Then no figure depends on where the kernel or the program's allocator put anything.
     #[must_use]
     pub fn in_fixed_places(self) -> Plan {
         Plan { is_fixed: true, ..self }
     }
 
-    /// Tells if it does.
+    /// Returns whether all memory is in fixed places.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
@@ -214,7 +215,7 @@ impl Plan {
         self.subjects.get(home)
     }
 
-    /// The record of a home's objects whose changed layout this is.
+    /// Returns the changed layout of the record in a home's objects.
     pub fn layout_of(&self, record: LayoutId) -> Option<&Layout> {
         self.by_record.get(&record).map(|&at| &self.layouts[at])
     }
@@ -388,7 +389,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Has the elements of objects lie apart from each other.
+    /// Spreads the elements of objects.
     fn spread(&mut self, known: &PlanInputs<'_>, edit: &Edit, name: &str) -> Result<(), PlanError> {
         let impossible = |why: String| PlanError::Impossible { edit: edit.to_string(), why };
         let homes = homes_named(known, name);

@@ -29,7 +29,7 @@ use crate::side_by_side::SideBySide;
 /// Placements of the same objects that are tried to see what placement alone changes.
 pub const PLACEMENTS: usize = 20;
 
-/// So many accesses are enough for that.
+/// Number of accesses that is enough for that.
 const PART: u64 = 500_000;
 
 /// A trace, and how it is simulated.
@@ -125,7 +125,8 @@ impl Predictor<'_> {
         sharing_moved(&self.trace, profile, self.machine, self.order, moved, self.threads)
     }
 
-    /// Finds the cycles that the threads lose if objects are moved by a plan, and whoever takes a line of theirs takes its pair of lines.
+    /// Finds the cycles that the threads lose if objects are moved by a plan, and each thread that
+    /// takes a line takes both lines of its pair.
     ///
     /// # Errors
     /// That the blocks cannot be placed.
@@ -232,7 +233,8 @@ impl Predictor<'_> {
         Ok(Noise { chunks: part.chunks, accesses: part.accesses, run })
     }
 
-    /// The beginning of the trace with this profile: so many accesses, and a chunk more at most.
+    /// The beginning of the trace with this profile: a number of accesses, and a chunk more at
+    /// most.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
@@ -275,7 +277,7 @@ impl Predictor<'_> {
         Ok(part)
     }
 
-    /// Counts so many chunks.
+    /// Counts a number of chunks.
     fn count(
         &self,
         setup: Option<&Setup>,
@@ -299,7 +301,7 @@ impl Predictor<'_> {
         if self.host.is_stopped() { Err(Unpredictable::Stopped) } else { Ok(counted) }
     }
 
-    /// Ends a replay with the last of so many chunks, or when it is stopped.
+    /// Ends a replay with the last of its chunks, or when it is stopped.
     fn go_on(&self, done: usize, chunks: usize) -> ControlFlow<()> {
         if done >= chunks || self.host.is_stopped() {
             ControlFlow::Break(())
@@ -338,9 +340,9 @@ pub fn side_by_side<T: Sync, R: Send>(
 
 /// The beginning of a trace, and what was counted of it.
 pub struct TraceStart {
-    /// So many chunks.
+    /// Number of its chunks.
     pub chunks: usize,
-    /// So many accesses, about.
+    /// Number of its accesses, about.
     pub accesses: u64,
     /// True if it is all of the trace.
     pub is_whole: bool,
@@ -352,7 +354,7 @@ pub struct TraceStart {
     pub placed: Cycles,
     /// The fresh memory that it has as it is.
     fresh: FreshMemory,
-    /// The part of the kernel's work for it that is charged to so many accesses.
+    /// The part of the kernel's work for it that is charged to this many accesses.
     fresh_share: f64,
     /// The parallelism of its misses as it is.
     parallelism: Parallelism,

@@ -36,7 +36,7 @@ pub struct RemedyMeta {
     pub program: &'static str,
 }
 
-/// Something that a program loses time for, with what is known of it.
+/// A place where a program loses time, and the facts about it.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     /// Names and counts of the trace.
@@ -59,7 +59,7 @@ pub enum CaseSubject<'a> {
     },
     /// All objects that the program waits for.
     Objects {
-        /// Their use, of those first that are waited for longest.
+        /// Their uses; those with the longest waits come first.
         uses: &'a [ObjectUses],
         /// Values that members had.
         values: &'a RecordedValues,
@@ -82,20 +82,20 @@ pub enum CaseSubject<'a> {
 /// Edits that are made together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// The type or the objects that they are about, which is what proposals compete for.
+    /// The type or the objects for which proposals compete.
     pub subject: String,
     /// The edits.
     pub edits: Vec<Edit>,
 }
 
 impl Proposal {
-    /// One edit, of what it says itself that it is about.
+    /// One edit, for the subject that it names itself.
     pub fn one(edit: Edit) -> Proposal {
         Proposal { subject: edit.subject().to_string(), edits: vec![edit] }
     }
 }
 
-/// Asks all remedies about a case.
+/// Collects the proposals of all remedies for a case.
 pub fn proposals(case: &Case<'_>) -> Vec<Proposal> {
     remedies::all().iter().flat_map(|remedy| (remedy.propose)(case)).collect()
 }

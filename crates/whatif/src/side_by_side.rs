@@ -1,8 +1,9 @@
-//! The places of the bytes of edited objects for threads that are replayed side by side, which have no order among them.
+//! The places of the bytes of edited objects for threads that are replayed side by side, which have
+//! no order among them.
 //!
-//! An object is known by its addresses alone. Where a program had several edited objects at the same addresses, one after the other, the
-//! first one's place is that of the others too, as a program's allocator gives out the same place again; those that overlap in another
-//! way stay where they are. So do objects that no edit is about.
+//! An object is known by its addresses alone. Where a program had several edited objects at the
+//! same addresses, one after the other, all get the first one's place, as an allocator reuses a
+//! place. Objects that overlap in another way stay where they are, and so do unedited objects.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use rustc_hash::FxHashMap;
 
 use crate::moved::Moved;
 
-/// Set in the addresses of edited objects, so that none of them meets one that stays: user space ends below.
+/// Set in the addresses of edited objects, so that none of them meets an unmoved one: user space
+/// ends below.
 const EDITED: u64 = 1 << 47;
 
 /// An edited object.
@@ -59,8 +61,8 @@ impl<'m> SideBySide<'m> {
         SideBySide { moved, together: 0, ranges: moved.edited.sorted() }
     }
 
-    /// The same where whoever takes a line takes the other one of its pair, too: two lines are as large as one, and all in them is half
-    /// as large.
+    /// The same for processors that take lines in pairs: two lines are as large as one, and
+    /// everything in them is half as large.
     #[must_use]
     pub fn in_pairs(self) -> SideBySide<'m> {
         SideBySide { together: 1, ..self }

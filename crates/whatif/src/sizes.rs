@@ -13,8 +13,8 @@ const LARGEST_HEADED: u64 = 4096;
 /// Bytes that C++ keeps in front of arrays.
 const COOKIES: [u64; 2] = [8, 16];
 
-/// Returns whether a block is one element and something else behind it, such as an array whose length the element has; and the
-/// layout keeps an element together.
+/// Returns whether a block is one element with data behind it, such as an array whose length is in
+/// the element; and the layout keeps an element together.
 pub(crate) fn is_header(layout: &Layout, bytes: u64, element: u64) -> bool {
     let [part] = layout.parts() else { return false };
     let is_whole = part.block == 1;
@@ -23,7 +23,7 @@ pub(crate) fn is_header(layout: &Layout, bytes: u64, element: u64) -> bool {
     is_whole && element > 0 && bytes > element && !bytes.is_multiple_of(element) && !may_be_array && is_small
 }
 
-/// Returns how many elements so many bytes are.
+/// Returns the number of elements in this many bytes, if it is whole.
 pub(crate) fn whole_elements(bytes: u64, element: u64) -> Option<u64> {
     (element > 0 && bytes > 0 && bytes.is_multiple_of(element)).then(|| bytes / element)
 }

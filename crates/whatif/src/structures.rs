@@ -4,10 +4,11 @@ use memlode_layout::{AddressUse, Role, Structure, StructureMember};
 use memlode_trace::layouts::{Form, LayoutId, Layouts, Member, MemberKind, TypeLayout};
 use memlode_trace::sites::SiteTable;
 
-/// The alignment that no type asks for on its own: `max_align_t` of x86-64.
+/// The largest alignment that a type has by itself: `max_align_t` of x86-64.
 const MOST: u64 = 16;
 
-/// A record of the trace as it was compiled. `None` if it is no structure or class, or only a declaration of it was seen.
+/// A record of the trace as compiled. `None` if it is no structure or class, or only its
+/// declaration is known.
 pub fn structure(names: &SiteTable, id: LayoutId) -> Option<Structure> {
     let layouts = names.layouts();
     let layout = layouts.layout(id);
@@ -48,7 +49,7 @@ pub fn elements(layouts: &Layouts, id: LayoutId) -> (LayoutId, u64) {
     (id, count)
 }
 
-/// Tells if a record holds another one by value, at any depth.
+/// Returns whether a record holds another one by value, at any depth.
 pub fn holds(layouts: &Layouts, outer: LayoutId, inner: LayoutId) -> bool {
     let members = layouts.layout(outer).members().iter().filter_map(|member| member.ty);
     members.map(|ty| elements(layouts, ty).0).any(|ty| ty == inner || holds(layouts, ty, inner))
@@ -72,7 +73,7 @@ fn role(layouts: &Layouts, member: &Member, is_last: bool) -> Role {
     }
 }
 
-/// Returns the alignment that a member asks for: that of its type, as far as its place agrees.
+/// Returns the alignment that a member needs: that of its type, as far as its place agrees.
 fn align_of_member(layouts: &Layouts, member: &Member) -> u64 {
     let of_type = match member.ty {
         Some(ty) => align(layouts, layouts.layout(ty)),
@@ -81,7 +82,8 @@ fn align_of_member(layouts: &Layouts, member: &Member) -> u64 {
     if member.is_bit_field { of_type } else { of_type.min(power_within(member.first_bit / 8)) }
 }
 
-/// The trace does not tell alignments: a scalar has its size's, a record that of the member with the largest.
+/// The trace has no alignments: a scalar has its size's, a record that of the member with the
+/// largest.
 fn align(layouts: &Layouts, layout: &TypeLayout) -> u64 {
     let natural = match &layout.form {
         Form::Scalar | Form::Pointer | Form::Enumeration => power_within(layout.bytes),
@@ -95,7 +97,7 @@ fn align(layouts: &Layouts, layout: &TypeLayout) -> u64 {
     natural.min(MOST).min(power_within(layout.bytes))
 }
 
-/// The largest power of two that divides a number; what divides 0 is bounded.
+/// The largest power of two that divides a number; bounded for 0.
 fn power_within(number: u64) -> u64 {
     1 << number.trailing_zeros().min(6)
 }

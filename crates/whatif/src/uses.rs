@@ -10,7 +10,8 @@ use crate::plan::{PlanInputs, element_of, record_of};
 /// Types and objects that wait for less of all the waiting are left alone.
 const LEAST_SHARE: f64 = 0.03;
 
-/// And those that wait for less of the run's cycles: no edit of them is worth it.
+/// Objects with less than this part of the run's cycles are left out: no edit of them is worth
+/// while.
 const LEAST_OF_RUN: f64 = 0.02;
 
 /// Returns the cycles of waiting from which on a type or object is worth a try.
@@ -30,7 +31,7 @@ pub struct ObjectUses {
     pub objects: u64,
     /// Bytes of all of them.
     pub bytes: u64,
-    /// Cycles of waiting, and those of loads that go to places far from each other, by function.
+    /// Cycles of waiting, and those of loads whose addresses are far from each other, by function.
     pub by_function: FxHashMap<FunctionId, Waits>,
     /// Cycles for translations, and for memory of other nodes than the thread's, where these are simulated.
     pub beyond_levels: u64,
@@ -41,7 +42,7 @@ pub struct ObjectUses {
 pub struct Waits {
     /// All of them.
     pub all: f64,
-    /// Those of loads that go to places far from each other.
+    /// Cycles of loads whose addresses are far from each other.
     pub jumping: f64,
 }
 
@@ -51,7 +52,7 @@ impl ObjectUses {
         self.by_function.values().map(|waits| waits.all).sum()
     }
 
-    /// Those of loads that go to places far from each other.
+    /// Cycles of loads whose addresses are far from each other.
     pub fn jumping(&self) -> f64 {
         self.by_function.values().map(|waits| waits.jumping).sum()
     }

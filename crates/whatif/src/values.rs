@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::named::records_named;
 use crate::structures::structure;
 
-/// Chunks with accesses and without values, after which nobody looks for any.
+/// After this many chunks with accesses and without values, no more are searched.
 const LOOKED_AT: usize = 4;
 
 /// Sizes that a member can have, the least first.
@@ -48,7 +48,7 @@ impl RecordedValues {
         members
     }
 
-    /// Returns what was seen of a member of a type.
+    /// Returns the values of a member of a type.
     pub fn of_member(&self, names: &SiteTable, ty: &str, member: &str) -> Option<SeenValues> {
         let of_it = |(other, name): &(StringId, String)| names.string(*other) == ty && name == member;
         let mut all = self.0.iter().filter(|(key, _)| of_it(key)).map(|(_, seen)| *seen);

@@ -46,7 +46,7 @@ fn copy(from: &Path, to: &Path) {
 
 const EFFORT: Effort = Effort { types: 3, reports: None };
 
-/// Keeps what it is told.
+/// Keeps the edits that it receives.
 struct Telling(Arc<Mutex<Vec<(String, f64)>>>);
 
 impl Host for Telling {
@@ -55,7 +55,7 @@ impl Host for Telling {
     }
 }
 
-/// Stops once so many replays have begun.
+/// Stops once a number of replays have begun.
 struct Stopping {
     begun: AtomicUsize,
     most: usize,

@@ -62,7 +62,7 @@ pub(crate) enum Stream {
 }
 
 impl Address {
-    /// Connects, trying all addresses of a host for so long each.
+    /// Connects, trying each address of a host for this long.
     pub(crate) fn connect(&self, patience: Duration) -> io::Result<Stream> {
         match self {
             Address::Tcp(host) => {
@@ -111,7 +111,7 @@ impl Stream {
         }
     }
 
-    /// Says that nothing more will be written.
+    /// Signals that nothing more will be written.
     pub fn end(&self) {
         // Who is gone does not need to be told.
         let _ = match self {
@@ -120,7 +120,7 @@ impl Stream {
         };
     }
 
-    /// Fills `bytes`, or gives up when for so long nothing has come.
+    /// Fills `bytes`, or gives up when nothing has come for this long.
     pub fn read_while(&mut self, mut bytes: &mut [u8], silence: Duration) -> io::Result<()> {
         while !bytes.is_empty() {
             let length = self.read_some(bytes, silence)?;
@@ -153,7 +153,7 @@ impl Stream {
         }
     }
 
-    /// Ends the connection from another thread: whoever reads or writes learns of it.
+    /// Ends the connection from another thread: readers and writers get an error.
     pub fn breaker(&self) -> io::Result<OwnedFd> {
         match self {
             Stream::Tcp(stream) => stream.as_fd().try_clone_to_owned(),
@@ -193,8 +193,8 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Begins to listen. A socket file is its owner's alone; one that nobody listens on any more is replaced. To be
-    /// called before there are other threads: the process's umask changes for a moment.
+    /// Begins to listen. A socket file belongs to its owner alone; a left-over one is replaced. To
+    /// be called before there are other threads: the process's umask changes for a moment.
     pub fn bind(address: &Address) -> io::Result<Listener> {
         match address {
             Address::Tcp(host) => Ok(Listener::Tcp(TcpListener::bind(host.as_str())?)),
@@ -227,7 +227,7 @@ impl Listener {
         }
     }
 
-    /// The next connection, and whose it is.
+    /// The next connection, and its sender.
     pub(crate) fn accept(&self) -> io::Result<(Stream, String)> {
         match self {
             Listener::Tcp(listener) => {
@@ -260,7 +260,7 @@ fn bind_private(path: &Path) -> io::Result<UnixListener> {
     listener
 }
 
-/// A socket, and nobody listens.
+/// Returns whether a path is a socket on which no process listens.
 fn is_left_over(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
     let refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;

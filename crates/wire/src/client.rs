@@ -172,7 +172,7 @@ impl Link {
         Error::Remote { address: self.address.clone(), what }
     }
 
-    /// Tells the receiver that a silent sender lives.
+    /// Shows the receiver that a silent sender is alive.
     fn beat(&self) {
         let mut line = self.line();
         while !line.over {

@@ -10,8 +10,9 @@
 //! * `client`: the sender's side
 //! * `server`: the receiver's
 //!
-//! Receiving: the bytes that arrive are those of the files that a [`memlode_trace::write::DirectoryStore`] would have been given, so the
-//! receiver's directory equals one written on the spot. The protocol is in format/SPEC.md §6. Nothing is printed here.
+//! The bytes that arrive are those of the files that a local
+//! [`memlode_trace::write::DirectoryStore`] would write, so the receiver's directory equals a local
+//! one. The protocol is in format/SPEC.md §6.
 
 mod address;
 mod client;
@@ -23,9 +24,9 @@ pub use client::RemoteStore;
 pub use server::{Limits, Open, Server, Tell, Told};
 pub use token::Token;
 
-/// Neither side waits longer than this for the other to say the first words.
+/// Neither side waits longer than this for the other's first message.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
-/// A sender with nothing to send says so this often.
+/// A sender with nothing to send signals this often that it is alive.
 const ALIVE: std::time::Duration = std::time::Duration::from_secs(5);
 /// Time without a byte taken or sent after which the other side is dead.
 pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(60);

@@ -24,7 +24,7 @@ pub struct Limits {
     pub clients: usize,
     /// Bytes of one trace.
     pub bytes: u64,
-    /// A sender that says nothing for so long is dead.
+    /// A sender that is silent for this long is dead.
     pub silence: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-/// Events, for whoever prints.
+/// Events, for the caller to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// A sender that knows the token.
@@ -49,7 +49,7 @@ pub enum Told {
         /// Bytes of its files, manifests that were replaced included.
         bytes: u64,
     },
-    /// A connection that brought no whole trace, and why. What was received is stored.
+    /// A connection that brought no whole trace, and why. The received part is stored.
     Failed {
         /// Who.
         peer: String,
@@ -71,16 +71,16 @@ struct Rules {
     strangers: Strangers,
 }
 
-/// Makes a store for the trace of a new sender, or says why not.
+/// Makes a store for the trace of a new sender, or returns the reason why not.
 pub trait Open: Fn(&str) -> Result<Box<dyn Store>, String> + Send + Sync {}
 impl<F: Fn(&str) -> Result<Box<dyn Store>, String> + Send + Sync> Open for F {}
 
-/// Told of what happens.
+/// Receives events.
 pub trait Tell: Fn(Told) + Send + Sync {}
 impl<F: Fn(Told) + Send + Sync> Tell for F {}
 
 impl Server {
-    /// Receives what comes to `listener` from those who know `token`.
+    /// Receives traces that come to `listener` from senders that know `token`.
     pub fn new(listener: Listener, token: Token, limits: Limits) -> Server {
         let clients = AtomicUsize::new(0);
         Server {
@@ -89,11 +89,11 @@ impl Server {
         }
     }
 
-    /// Receives one trace: whether it came whole. Connections that do not get as far as to begin one are told and forgotten,
-    /// those that come when one has begun are refused.
+    /// Receives one trace; returns whether it came whole. Connections that do not begin one are
+    /// reported and forgotten; those that come when one has begun are refused.
     ///
     /// # Errors
-    /// When the system lets nobody connect.
+    /// When the system accepts no connection.
     pub fn serve_one(&self, open: Arc<dyn Open>, told: Arc<dyn Tell>) -> io::Result<bool> {
         let done = Arc::new(Done { bell: eventfd(0, EventfdFlags::CLOEXEC)?, whole: AtomicBool::new(false) });
         let begun = Arc::new(AtomicBool::new(false));
@@ -120,10 +120,10 @@ impl Server {
         }
     }
 
-    /// Receives for ever, each sender on a thread of its own.
+    /// Receives for ever, with a thread for each sender.
     ///
     /// # Errors
-    /// When the system lets nobody connect any more.
+    /// When the system accepts no more connections.
     pub fn serve(&self, open: Arc<dyn Open>, told: Arc<dyn Tell>) -> io::Result<()> {
         loop {
             self.greet_next(&open, &told, |_| {})?;
@@ -175,8 +175,9 @@ struct Done {
     whole: AtomicBool,
 }
 
-/// Connections that have not shown yet that they know the token. They have no share in the places of those who do, and when
-/// there are too many, the one that has been silent for the longest time goes: who knows the token answers at once.
+/// Connections that have not proved yet that they know the token. They take no place of senders
+/// that have. When there are too many, the one that has been silent for the longest time is closed:
+/// a sender that knows the token replies at once.
 #[derive(Default)]
 struct Strangers(Mutex<(u64, VecDeque<(u64, OwnedFd)>)>);
 
@@ -290,7 +291,7 @@ impl Session {
         }
     }
 
-    /// Asks for the proof.
+    /// Requests the proof.
     fn greet(&mut self) -> Result<Nonces, String> {
         let text = |error: io::Error| error.to_string();
         self.stream.set_write_timeout(HANDSHAKE).map_err(text)?;
@@ -321,7 +322,7 @@ impl Session {
         }
     }
 
-    /// Stores what comes. Whether it was all.
+    /// Stores what comes. Returns whether it was complete.
     fn receive(&mut self, told: &dyn Tell) -> bool {
         let peer = self.peer.clone();
         let outcome = loop {
@@ -441,8 +442,8 @@ impl Session {
         self.stream.write_all(&[&reply.to_bytes()[..], payload].concat())
     }
 
-    /// Says why this ends here. What is still on its way is read for a moment: closed with it unread, a TCP connection
-    /// would lose the sentence.
+    /// Sends the reason for the end. Bytes on their way are read for a moment: closed with unread
+    /// bytes, a TCP connection would lose the message.
     fn refuse(&mut self, why: &str) {
         let why = &why.as_bytes()[..why.len().min(limit::WIRE_SENTENCE_BYTES as usize)];
         if self.stream.set_write_timeout(Duration::from_secs(1)).is_err()

@@ -3,11 +3,12 @@
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// A secret that sender and receiver share. Empty where the system tells who is at the other end of a Unix socket.
+/// A secret that sender and receiver share. Empty where the system identifies the other end of a
+/// Unix socket.
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 
-/// More is a mistake: the wrong file, say.
+/// A larger file is a mistake: the wrong file, say.
 const MOST_BYTES: usize = 1024;
 
 impl Token {

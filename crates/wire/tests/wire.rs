@@ -60,7 +60,7 @@ impl Receiving {
         (stream, nonce)
     }
 
-    /// A connection behind a right answer.
+    /// A connection after a right proof.
     fn sender(&self) -> TcpStream {
         let (mut stream, nonce) = self.stranger();
         // The proof is a sender's secret: take it from a sender that asks this one question.
@@ -70,7 +70,8 @@ impl Receiving {
         stream
     }
 
-    /// Says these bytes in place of a sender, behind a right answer if that is wanted; returns the receiver's sentence.
+    /// Sends these bytes instead of a sender, after a right proof if requested; returns the
+    /// receiver's message.
     fn hear(&self, answers: bool, bytes: &[u8]) -> String {
         let mut stream = if answers { self.sender() } else { self.stranger().0 };
         stream.write_all(bytes).unwrap();
@@ -91,7 +92,7 @@ fn said(stream: &mut TcpStream) -> (u16, Vec<u8>) {
     (reply.status, payload)
 }
 
-/// Returns what a sender that knows the token answers to a nonce.
+/// Returns a sender's proof of the token over a nonce.
 fn answer_of(token: &Token, nonce: &[u8]) -> WireAnswer {
     let (sender, mut stream) = impostor(token);
     let answer = challenge(&mut stream, nonce);
@@ -100,7 +101,7 @@ fn answer_of(token: &Token, nonce: &[u8]) -> WireAnswer {
     answer
 }
 
-/// Returns what a sender that takes us for its receiver comes to, and our end of its connection.
+/// Returns the result of a sender that takes us for its receiver, and our end of its connection.
 fn impostor(token: &Token) -> (std::thread::JoinHandle<Result<(), String>>, TcpStream) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap().to_string());
@@ -113,7 +114,7 @@ fn impostor(token: &Token) -> (std::thread::JoinHandle<Result<(), String>>, TcpS
     (sender, listener.accept().unwrap().0)
 }
 
-/// Asks for a proof over a nonce.
+/// Requests a proof over a nonce.
 fn challenge(stream: &mut TcpStream, nonce: &[u8]) -> WireAnswer {
     say(stream, wire_status::CHALLENGE, nonce);
     let mut answer = [0; WireAnswer::BYTES];
@@ -213,7 +214,7 @@ fn only_who_knows_the_token_may_send() {
     fill(&mut receiving.connect()).unwrap();
 }
 
-/// Takes nothing until it is told to.
+/// Takes nothing until it is opened.
 struct Gate(Arc<Mutex<()>>, Sender<u64>);
 
 impl Store for Gate {
@@ -366,8 +367,8 @@ fn a_slow_sender_is_not_a_silent_one() {
     assert_eq!(is_borne, Some(wire_status::OK));
 }
 
-/// Returns the receiver's answer to a frame that takes longer than the silence that is borne, though no pause in it does; or
-/// `None` if one did.
+/// Returns the receiver's reply to a frame that takes longer than the allowed silence, without a
+/// pause of that length; or `None` if there was such a pause.
 fn slow_sender(silence: Duration) -> Option<u16> {
     let open = || -> Box<dyn Store> { Box::new(Gate(Arc::default(), channel().0)) };
     let receiving = receive("tcp://127.0.0.1:0", Limits { silence, ..Limits::default() }, open);

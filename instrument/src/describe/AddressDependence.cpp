@@ -15,7 +15,7 @@ namespace memlode {
 
 namespace {
 
-/// Facts about what a value is made of.
+/// The origins of a value.
 enum : unsigned {
   Varies = 1,  ///< an index, or steps
   Hashed = 2,  ///< arithmetic that does more than count
@@ -32,8 +32,8 @@ enum class Way {
   Load ///< from the memory that its source names
 };
 
-/// Arithmetic that aligns a pointer leaves it where it was, more or less, as what is left over when a loop is
-/// vectorised does a bound.
+/// Arithmetic that aligns a pointer keeps it almost where it was, as does the loop bound of the
+/// remainder of a vectorised loop.
 bool isAlignment(const BinaryOperator &B) {
   const auto *Mask = dyn_cast<ConstantInt>(B.getOperand(1));
   return B.getOpcode() == Instruction::And && Mask &&
@@ -194,9 +194,9 @@ void Dependence::close() {
 }
 
 void Dependence::settle(ArrayRef<const Value *> Cycle) {
-  const bool Turns = Cycle.size() > 1;
+  const bool Recurs = Cycle.size() > 1;
   bool Loads = false;
-  unsigned Sum = Turns ? Varies : 0;
+  unsigned Sum = Recurs ? Varies : 0;
   for (const Value *V : Cycle) {
     unsigned Facts = 0;
     for (const Value *Source : sources(V))
@@ -206,13 +206,13 @@ void Dependence::settle(ArrayRef<const Value *> Cycle) {
       Loads = true;
       Facts = Facts & (Varies | Hashed | Loaded | Chased) ? Loaded | Varies : Fetched;
     }
-    if (How == Way::Hash || (Turns && multiplies(V)))
+    if (How == Way::Hash || (Recurs && multiplies(V)))
       Facts |= Hashed;
     if ((How == Way::Given || isa<Argument>(V)) && !isPointer(V))
       Facts |= Varies;
     Sum |= Facts;
   }
-  if (Turns && Loads)
+  if (Recurs && Loads)
     Sum = Chased | Varies;
   for (const Value *V : Cycle) {
     Node &N = Nodes.find(V)->second;

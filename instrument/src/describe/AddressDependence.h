@@ -3,7 +3,7 @@
 // Follows an address back through the values of its function to what it is made of:
 //
 //   chased     p = p->next; p->key     a load that finds its address in what it, or another load of the same
-//                                      recurrence, found the turn before
+//                                      recurrence, found the iteration before
 //   loaded     a[idx[i]], ptrs[i]->x   any other load; also behind one that was chased, as in p->data->x
 //   computed   a[(i * 40503) >> 8]     no load, and arithmetic that does more than count
 //
@@ -12,8 +12,8 @@
 //
 // A recurrence is a cycle of SSA values, through the phis of a loop or from a parameter to the argument of a
 // direct call of the function by itself. One that goes through memory (a list's head that is stored each
-// turn) or through other functions is not seen. A variable in a stack slot that could be a register, as all
-// are before optimisation, is the value stored last in the block, or any of those that are stored.
+// iteration) or through other functions is not seen. A variable in a stack slot that could be a register, as
+// all are before optimisation, is the value stored last in the block, or any of those that are stored.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MEMLODE_INSTRUMENT_ADDRESSDEPENDENCE_H

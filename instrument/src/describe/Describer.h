@@ -17,7 +17,7 @@
 
 namespace memlode {
 
-/// The site of an event that is recorded, or who says that it is not.
+/// The site of a recorded event, or the reason why it is not recorded.
 struct Verdict {
   uint32_t Site = 0;
   unsigned LeftOutBy = 0; ///< line of the filter file
@@ -31,9 +31,9 @@ class Describer {
 public:
   Describer(NameBook &Names, Table &Sites, Filter &Wanted, llvm::Function &F);
 
-  /// Takes the names of what \p Accesses and \p Functions find, and what addresses depend on, before the
-  /// function is changed: where two versions of a value have been joined, it is harder to see what a pointer
-  /// points to.
+  /// Takes the names of everything that \p Accesses and \p Functions find, and the origins of
+  /// addresses, before the function is changed: where two versions of a value have been joined, it
+  /// is harder to find what a pointer points to.
   void learn(const Finder &Accesses, const Allocators &Functions);
 
   Verdict access(const Access &A);
@@ -63,7 +63,7 @@ private:
   Verdict site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry);
   unsigned leftOutBy(FilterEvent::Kind Kind, const llvm::DISubprogram *Source, llvm::StringRef Type);
   bool takesValue(const Access &A, const Name &N);
-  /// The function whose text has what is named.
+  /// The function whose text contains the named access.
   const llvm::DISubprogram *sourceOf(const Name &N) const;
 
   NameBook &Names;

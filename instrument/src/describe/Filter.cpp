@@ -146,7 +146,7 @@ Error Filter::addFile(StringRef Name) {
   return Error::success();
 }
 
-/// The absolute path of \p File, as far as the debug info tells it; always with a slash in front.
+/// The absolute path of \p File, as far as the debug info has it; always with a slash in front.
 static std::string absolute(const DIFile &File) {
   SmallString<128> Path;
   if (!sys::path::is_absolute(File.getFilename()))

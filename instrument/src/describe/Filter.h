@@ -29,8 +29,8 @@
 
 namespace memlode {
 
-/// An event as a rule asks for it. Each event is of exactly one kind; the value of an access is an event of
-/// its own.
+/// An event as rules match it. Each event is of exactly one kind; the value of an access is a
+/// separate event.
 struct FilterEvent {
   enum Kind : unsigned {
     Load = 1,
@@ -60,7 +60,7 @@ public:
 
   bool empty() const { return Rules.empty(); }
 
-  /// Drops what is known of a module that may be gone.
+  /// Forgets a module that may be gone.
   void beginModule() {
     Places.clear();
     Matched.clear();
@@ -108,9 +108,9 @@ private:
   llvm::BumpPtrAllocator Memory;
   llvm::StringSaver Texts{Memory};
 
-  /// For a function of the module at hand the rules whose `function` and `file` it satisfies.
+  /// For a function of the current module, the rules whose `function` and `file` it satisfies.
   llvm::DenseMap<const void *, llvm::BitVector> Places;
-  /// Rules that matched an event of the module at hand, whether or not a later one decided.
+  /// Rules that matched an event of the current module, whether or not a later one decided.
   llvm::BitVector Matched;
 };
 

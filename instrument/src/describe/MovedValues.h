@@ -8,9 +8,9 @@
 
 namespace memlode {
 
-/// The type of what \p A loads or stores, all lanes of it; of an update, of what is in memory. Null if the
-/// program has it in no register (a range, the copy of a by-value argument), or not as it lies in memory, or
-/// if it is too long for a stream.
+/// The type that \p A loads or stores, with all lanes; for an update, the type in memory. Null if
+/// the value is in no register (a range, the copy of a by-value argument), differs from its form in
+/// memory, or is too long for a stream.
 llvm::Type *movedType(const Access &A, const llvm::DataLayout &DL);
 
 /// Returns the value that a load or store with a movedType() loads or stores.

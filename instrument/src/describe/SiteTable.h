@@ -54,7 +54,7 @@ struct SiteEntry {
   uint32_t Member = 0;
 };
 
-/// `outer::inner::name`, as the source would say it.
+/// `outer::inner::name`, as in the source.
 std::string qualifiedName(const llvm::DISubprogram &Subprogram);
 
 class Table {
@@ -65,7 +65,7 @@ public:
 
   uint32_t string(llvm::StringRef Text);
   uint32_t type(llvm::StringRef Name, uint64_t Bytes);
-  /// Name and bytes of each type that was asked for so far, in the order of their indices.
+  /// Name and bytes of each type so far, in the order of their indices.
   llvm::ArrayRef<std::pair<std::string, uint64_t>> types() const { return TypesTold; }
   uint32_t location(const llvm::DILocation &Location);
   /// The function whose code \p F is; \p F may lack debug info.
@@ -79,7 +79,7 @@ public:
   /// Counts something that touches memory and is not recorded, by MEMLODE_LEFT_OUT_*.
   void leaveOut(uint8_t Reason) { ++LeftOut[Reason]; }
   bool leavesOut() const { return !LeftOut.empty(); }
-  /// Adds something that the user asked for, and whether the unit has any of it.
+  /// Adds a rule of the user, and whether the unit has any event that it matches.
   void asked(llvm::StringRef Text, bool Found);
   bool hasAsked() const { return Asked.size() != 0; }
   /// Sets the directory in which the unit is compiled.

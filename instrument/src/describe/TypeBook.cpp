@@ -78,7 +78,7 @@ uint8_t formOf(const DIType *T) {
   }
 }
 
-/// Returns whether there is more to say of a type than its name and size.
+/// Returns whether a type has more to describe than its name and size.
 bool isWorthDescribing(const DIType *T) {
   const uint8_t Form = formOf(T);
   return Form != MEMLODE_TYPE_FORM_SCALAR && Form != MEMLODE_TYPE_FORM_POINTER &&

@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  /// A builder in front of \p I that speaks of the same source line.
+  /// A builder in front of \p I with the same source line.
   static IRBuilder<> at(Instruction *I) { return IRBuilder<>(I); }
 
   void step(const Plan &P, const Step &S) {
@@ -110,7 +110,7 @@ private:
     B.CreateStore(slot(B, Start, Count), Cursor);
   }
 
-  /// Stores the words of \p S one behind the other; says how many they are.
+  /// Stores the words of \p S one after the other; returns their number.
   unsigned words(IRBuilder<> &B, const Segment &S, Value *Start, unsigned Index) {
     unsigned Position = 0;
     store(B, anchor(B, Index), Start, Position);
@@ -150,7 +150,8 @@ private:
 
   /// Puts a test for room in the place of \p Choice:
   ///
-  ///   room in the cursor? ─ no ─► less than what says that recording is off? ─ no ─► refill; room now?
+  ///   room in the cursor? ─ no ─► less than what says that recording is off? ─ no ─► refill; room
+  /// now?
   ///     │ yes                       │ yes                                      ▲      │ yes    │ no
   ///     ▼                           ▼                                          │      ▼        ▼
   ///   recording off? ─ yes ─────────┼──────────────────────────────────────────┘    record   sleep
@@ -158,11 +159,12 @@ private:
   ///     ▼                         sleep
   ///   record
   ///
-  /// That is less than any address: only a cursor that is NULL can be less, and only while recording is off.
+  /// The bound of the second test is below any address: only a NULL cursor is less, and only while
+  /// recording is off.
   ///
-  /// At the entry the cursor alone is asked: calls cost less so, and a chunk is soon full. In a loop that
-  /// would not do: where loops in it have used up the chunk, they go on with scratch, and leave some room of
-  /// that.
+  /// At the entry only the cursor is tested: that makes calls cheaper, and a chunk is soon full. In
+  /// a loop that is not enough: inner loops that have used up the chunk go on with scratch memory,
+  /// and leave some room there.
   void changeSides(BranchInst *Choice) {
     if (Sides.Apart) {
       ReplaceInstWithInst(Choice, BranchInst::Create(Choice->getSuccessor(1)));
@@ -194,7 +196,8 @@ private:
     B.CreateCondBr(isFull(B, refill(B, Now, "__memlode_switch")), Sleep, Record, unlikely());
   }
 
-  /// The same where each side is a function of its own: the bodies of those that choose.
+  /// The same, where each side is a separate function: emits the bodies of the functions that
+  /// choose.
   void choose() {
     const auto block = [&](Function *In, const char *Name) {
       return BasicBlock::Create(F.getContext(), Name, In);
@@ -242,11 +245,11 @@ private:
     return Refill;
   }
 
-  /// A function of this module that jumps to the recorder's \p Name. A call of the latter would read the
-  /// address from a table: into a register, and ahead of loops, where it can; and the code generator takes
-  /// a call of a register for one that may throw, so that tables of landing pads, which are searched from
-  /// the front, would hold several times as many places. Where there is no room for a test beside each call,
-  /// it is made there.
+  /// A function of this module that jumps to the recorder's \p Name. A direct call would read the
+  /// address from a table into a register, and hoist that out of loops. The code generator also
+  /// assumes that a call of a register may throw, so tables of landing pads, which are searched
+  /// from the front, would have several times as many entries. Where there is no room for a test
+  /// beside each call, the test is made here.
   Function *refiller(StringRef Name) {
     const std::string Local =
         (Briefly ? "memlode.room." : "memlode.") + Name.substr(strlen("__memlode_")).str();
@@ -279,9 +282,9 @@ private:
     return Jump;
   }
 
-  /// Says that \p Call makes or ends an object, unless nobody will ever want to know. Asked in front of the
-  /// call: where nobody does, it stays as it was, in tail position perhaps, and what it was given need not be
-  /// kept.
+  /// Emits code that records that \p Call makes or ends an object, unless no segment is to be
+  /// recorded. The test is made in front of the call: if nothing is recorded, the call stays as it
+  /// was, perhaps in tail position, and its arguments need not be kept.
   void whileDormant(CallBase &Call, const Op &O, unsigned Index) {
     const bool Ends = O.Code == MEMLODE_OP_FREE || O.Code == MEMLODE_OP_UNMAP;
     if (auto *Invoke = dyn_cast<InvokeInst>(&Call); Invoke && !Ends) {
@@ -321,7 +324,7 @@ private:
     return B.CreateIsNull(B.CreateAnd(loadDormant(B), Never));
   }
 
-  /// Calls the recorder in front of \p Before. What was \p Planned as a word is \p Call.
+  /// Calls the recorder in front of \p Before. The \p Planned word is \p Call.
   void say(Instruction *Before, CallBase &Call, const Op &O, unsigned Index, Value *Planned = nullptr) {
     IRBuilder<> B(Before);
     B.SetCurrentDebugLocation(Call.getDebugLoc());
@@ -392,7 +395,7 @@ private:
     }
   }
 
-  /// Returns the stored value as it would lie in memory, or null.
+  /// Returns the stored value in its form in memory, or null.
   Value *moved(IRBuilder<> &B, const Word &W) {
     switch (W.Computed) {
     case Word::How::Moved:
@@ -406,8 +409,8 @@ private:
     }
   }
 
-  /// Reads the pointer at \p From where \p Condition holds; NULL otherwise, when there may be no memory.
-  /// Splits the block.
+  /// Reads the pointer at \p From if \p Condition holds; NULL otherwise, when there may be no
+  /// memory. Splits the block.
   Value *storedIf(IRBuilder<> &B, Value *Condition, Value *From) {
     Instruction *Behind = &*B.GetInsertPoint();
     BasicBlock *Front = B.GetInsertBlock();

@@ -42,20 +42,20 @@ public:
   /// Files the segments of \p F and returns the array of their anchors.
   llvm::GlobalVariable *anchors(llvm::Function &F, const std::vector<Segment> &Segments);
 
-  /// Writes the table and the constructor, if there is anything to say. \p Compiled are the functions that
-  /// the pass has looked at.
+  /// Writes the table and the constructor, if there is anything to describe. \p Compiled are the
+  /// functions that the pass has visited.
   void finish(const CompiledFunctions &Compiled);
 
 private:
   /// Files the facts of TimeFacts.h of the segments that begin at \p First in the table.
   void work(const std::vector<Segment> &Segments, uint32_t First);
-  /// Files which of the loads that an op waits for are of the turn before.
+  /// Files which of the loads that an op waits for are of the iteration before.
   void fileEarlier(const Op &Here, uint32_t Segment, unsigned Number);
   /// Files the calls behind the segments that begin at \p First.
   void calls(const std::vector<Segment> &Segments, uint32_t First);
-  /// Files what is not recorded beside the segments that begin at \p First.
+  /// Adds the places that are not recorded to the segments that begin at \p First.
   void unrecorded(const std::vector<Segment> &Segments, uint32_t First);
-  /// Files the names of functions of the module that no segment tells.
+  /// Adds the names of the module's functions that have no segment.
   void silent(const CompiledFunctions &Compiled);
   llvm::GlobalVariable *placeholder();
   void anchorForMarks();
@@ -68,19 +68,19 @@ private:
   llvm::GlobalVariable *TableVariable = nullptr;
 };
 
-/// Lists the functions of \p M: by that it is known of an image which of its code the pass has not seen.
+/// Lists the functions of \p M: so a reader knows which code of an image the pass has not seen.
 void listFunctions(llvm::Module &M);
 
 /// Writes \p P into \p F with the cursor in a register between calls. \p Briefly, tests for room are calls.
 void emitStream(llvm::Function &F, const Versions &Sides, const Plan &P, Image &Into, bool Briefly);
 
-/// Stores what \p P has as words, and nothing else: to one place, over and over, without a cursor. No stream
-/// of these words costs less, since it stores them as well.
+/// Stores the values of \p P as words, and nothing else: to one place, over and over, without a
+/// cursor. This is a lower bound of the cost of any stream of these words.
 void emitWords(llvm::Function &F, const Plan &P, Image &Into);
 
-/// Calls `__memlode_call_access(anchor, address, extent)` in front of each access instead: what tracing costs
-/// without streams. The extent is the length of a range or the mask of lanes; a gather makes a call for each
-/// lane.
+/// Calls `__memlode_call_access(anchor, address, extent)` in front of each access instead: tracing
+/// without streams. The extent is the length of a range or the mask of lanes; a gather makes a call
+/// for each lane.
 void emitCalls(llvm::Function &F, const Plan &P, Image &Into);
 
 } // namespace memlode

@@ -10,7 +10,7 @@ using namespace llvm;
 
 namespace memlode {
 
-/// Returns what the words of \p O add to the address and the site: a length, or the mask of the lanes.
+/// Returns the extent of \p O, besides address and site: a length, or the mask of the lanes.
 static Value *extent(IRBuilder<> &B, const Op &O) {
   if (O.Length)
     return B.CreateZExtOrTrunc(O.Length, B.getInt64Ty());

@@ -192,8 +192,8 @@ void Image::work(const std::vector<Segment> &Segments, uint32_t First) {
   }
 }
 
-/// A reader finds a table by its anchors: where nothing is recorded, and there is something to say all the
-/// same, it needs one that is never executed.
+/// A reader finds a table by its anchors. A table without recorded segments needs one that is never
+/// executed.
 void Image::anchorForMarks() {
   const auto Body = find_if(M, [](const Function &F) { return !F.isDeclaration(); });
   if (Body != M.end())
@@ -235,8 +235,8 @@ void Image::finish(const CompiledFunctions &Compiled) {
   announce();
 }
 
-/// One constructor an image: every module brings it, the linker keeps one. The version in its name lets
-/// modules of two versions each bring their own, and each then asks the recorder for what it needs.
+/// One constructor per image: every module has it, the linker keeps one. The version in its name
+/// lets modules of two versions each have their own, which then checks the recorder's version.
 void Image::announce() {
   LLVMContext &Ctx = M.getContext();
   Type *Void = Type::getVoidTy(Ctx);

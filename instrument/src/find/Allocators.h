@@ -31,9 +31,9 @@ struct Allocator {
   int Base =
       None; ///< Allocate: where the base is stored, None for the return value. Else: the object that ends
   Failure Fails = Failure::Null;
-  /// Fortran's: Base is the position of a descriptor (`Fortran.h`), which tells the size too.
+  /// Fortran's: Base is the position of a descriptor (`Fortran.h`), which also has the size.
   bool Described = false;
-  /// The block holds a string, which is as long as it is; unless the function is the program's own.
+  /// The block holds a string, whose length is its size, unless the function is the program's own.
   bool Text = false;
 };
 
@@ -65,7 +65,7 @@ private:
   llvm::StringMap<Allocator> BuiltIn;
   llvm::StringMap<Allocator> FromFile;
   std::string Path;
-  /// Names of the file that calls in the module at hand were found by.
+  /// Names by which the file found calls in the current module.
   mutable llvm::StringSet<> Called;
 };
 

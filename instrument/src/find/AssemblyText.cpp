@@ -11,11 +11,11 @@ namespace memlode {
 
 namespace {
 
-/// Characters that stand for an operand, and for what differs each time that the text is written out (`%=`).
+/// Characters for an operand, and for text that differs each time it is written out (`%=`).
 constexpr char Operand = '\1';
 constexpr char Unique = '\2';
 
-/// Instructions of x86 that touch memory without an operand that says so, and those that leave the text.
+/// Instructions of x86 that touch memory without an operand for it, and those that leave the text.
 bool touchesByNature(StringRef Name) {
   static const StringSet<> Names = {
       "movsb",   "movsw",    "movsl", "movsq",  "movsd",    "stosb",      "stosw",       "stosl",    "stosq",
@@ -39,7 +39,7 @@ bool isPrefix(StringRef Name) {
   return Names.contains(Name);
 }
 
-/// Directives whose effect is the same however often they are read.
+/// Directives whose effect is the same for any number of repetitions.
 bool mayStandTwice(StringRef Name) {
   static const StringSet<> Names = {
       ".align",  ".balign", ".p2align",       ".nop",        ".nops",  ".skip",   ".loc",    ".file",

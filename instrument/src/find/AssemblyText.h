@@ -14,10 +14,11 @@
 namespace memlode {
 
 struct AssemblyText {
-  /// An instruction may touch memory that is none of the operands: through a register, by a symbol, or by its
-  /// nature.
+  /// An instruction may touch memory outside its operands: through a register, by a symbol, or by
+  /// its nature.
   bool MayTouch = false;
-  /// It defines what can be defined once: symbols, macros, contents of other sections.
+  /// It defines something that may be defined only once: symbols, macros, contents of other
+  /// sections.
   bool Defines = false;
   /// All instructions name memory and leave it alone.
   bool OnlyHints = false;

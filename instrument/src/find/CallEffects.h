@@ -42,8 +42,8 @@ bool isTransfer(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 /// Returns whether code that records may run while \p I is executed.
 bool mayRecord(const llvm::Instruction &I);
 
-/// Returns whether \p Call is reason enough to record the frame it is made in. A call that only computes is
-/// none: hidden calls, and functions of libm by their name.
+/// Returns whether \p Call is reason enough to record the frame it is made in. Calls that only
+/// compute are not: hidden calls, and functions of libm by their name.
 bool isWorthAFrame(const llvm::CallBase &Call, const llvm::TargetLibraryInfo &TLI);
 
 } // namespace memlode

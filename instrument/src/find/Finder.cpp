@@ -37,8 +37,8 @@ static bool isFullFence(const Instruction &I) {
   return II && II->getIntrinsicID() == Intrinsic::x86_sse2_mfence;
 }
 
-/// Returns whether \p I stores what is there already, and the code generator knows (AtomicExpand, and on x86
-/// the lowering of `or` with 0). Other processors do as they are told.
+/// Returns whether \p I stores the value that is already there, and the code generator knows it
+/// (AtomicExpand, and on x86 the lowering of `or` with 0). On other processors the store remains.
 static bool leavesMemory(const AtomicRMWInst &I) {
   const auto *By = dyn_cast<ConstantInt>(I.getValOperand());
   if (!By || By->getBitWidth() > 64 || I.isVolatile() || I.getSyncScopeID() == SyncScope::SingleThread ||
@@ -63,8 +63,8 @@ static bool mayAccess(const Instruction &I) {
          !I.isLifetimeStartOrEnd();
 }
 
-/// The load of what \p Store adds to and writes back; null if it does anything else. Nobody but the addition
-/// gets the value, so only the sum counts, whoever adds first.
+/// The load whose value \p Store adds to and writes back; null if it does anything else. Only the
+/// addition uses the value, so only the sum counts, in any order of additions.
 static const LoadInst *addedTo(const StoreInst &Store) {
   const auto *Sum = dyn_cast<BinaryOperator>(Store.getValueOperand());
   if (!Sum || !Sum->hasOneUse())
@@ -92,7 +92,7 @@ static bool isOfAddition(const LoadInst &Load) {
   return Store && addedTo(*Store) == &Load;
 }
 
-/// Returns whether \p I adds to memory, and nobody looks at what was there.
+/// Returns whether \p I adds to memory, and its old value is not used.
 static bool isAddition(const AtomicRMWInst &I) {
   switch (I.getOperation()) {
   case AtomicRMWInst::Add:
@@ -262,9 +262,10 @@ public:
   }
 
 private:
-  /// Lanes that a mask of one word tells of.
+  /// The most lanes that a mask of one word describes.
   static constexpr unsigned MostLanes = 64;
-  /// Bytes that are compared by loads in the place of the call, whoever defines the function.
+  /// Bytes that are compared by loads in the place of the call, whichever library defines the
+  /// function.
   static constexpr uint64_t ComparedInline = 16;
 
   void visitLibraryCall(CallBase &Call) {
@@ -308,8 +309,8 @@ private:
     }
   }
 
-  /// Returns what an atomic access promises to other threads. One that is meant for signal handlers of the
-  /// same thread promises them nothing.
+  /// Returns the guarantee that an atomic access gives to other threads. One that is meant for
+  /// signal handlers of the same thread gives none.
   static unsigned order(AtomicOrdering Order, SyncScope::ID Scope) {
     if (Scope == SyncScope::SingleThread)
       return MEMLODE_FLAG_ATOMIC;
@@ -375,7 +376,7 @@ private:
            "inline assembly may touch memory other than its operands; that is not recorded");
   }
 
-  /// Adds \p A unless its memory is none that an address of the program can name.
+  /// Adds \p A, unless no address of the program can name its memory.
   void add(Access A, const Value *Pointer) {
     const Type *T = Pointer->getType()->getScalarType();
     if (T->getPointerAddressSpace() != 0) {
@@ -443,7 +444,7 @@ private:
     add(A, Pointer);
   }
 
-  /// Returns whether \p Lanes of \p Bytes each can be recorded under a mask; says so if not.
+  /// Returns whether \p Lanes of \p Bytes each can be recorded under a mask; reports it if not.
   bool fits(unsigned Lanes, uint64_t Bytes) {
     if (Lanes == 0 || Bytes == 0)
       skip(MEMLODE_LEFT_OUT_VECTOR, "ScalableVector", "the number of lanes is not known when compiling");

@@ -40,9 +40,9 @@ struct Access {
   unsigned Flags = 0;    ///< MEMLODE_FLAG_*
   bool Transfer = false; ///< one side of a memcpy, memset or their like, whatever its shape
   unsigned Number = 0;   ///< among those of the instruction
-  /// True of what was written in front of the function, to pass it an argument.
+  /// True if it was written in front of the function, to pass it an argument.
   bool IsParameter = false;
-  /// In front of which it is known what is accessed; null: in front of \p I itself.
+  /// The instruction in front of which the access is known; null: \p I itself.
   llvm::Instruction *Behind = nullptr;
 
   Direction direction() const;
@@ -62,15 +62,17 @@ struct Findings {
 
 class Finder {
 public:
-  /// Finds the accesses of \p F but for those of \p NoMemory. Those of library functions have no length until
-  /// \p Ranges are computed, and those of some intrinsics no mask and no places until \p Operands are.
+  /// Finds the accesses of \p F except those of \p NoMemory. Accesses of library functions have no
+  /// length until \p Ranges are computed, and those of some intrinsics no mask and no places until
+  /// \p Operands are.
   Finder(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI, const LibraryRanges &Ranges,
          const IntrinsicRanges &Operands, Registers NoMemory = {});
 
   Findings find(llvm::Instruction &I) const;
 
-  /// Finds what was written to pass arguments by value to \p F: whoever calls it puts the copy where no other
-  /// function can tell its address. They stand for no instruction; the entry's last one is in its place.
+  /// Finds stores that pass arguments by value to \p F: the caller puts the copy where no other
+  /// function knows its address. They belong to no instruction; the entry's last one stands for
+  /// them.
   llvm::SmallVector<Access, 2> parameters(llvm::Function &F) const;
 
 private:

@@ -26,10 +26,10 @@ constexpr unsigned Past = MEMLODE_FLAG_NON_TEMPORAL;
 constexpr unsigned About = MEMLODE_FLAG_APPROXIMATE;
 constexpr unsigned Hint = MEMLODE_FLAG_PREFETCH;
 
-/// Tile registers have this many rows of so many bytes at most (Intel's manual, volume 1, 18.1).
+/// The most rows of a tile register, and bytes of each (Intel's manual, volume 1, 18.1).
 constexpr unsigned TileRows = 16;
 constexpr uint64_t TileRowBytes = 64;
-/// The area of XSAVE that all processors have: what FXSAVE stores, and the header. What else is in it depends
+/// The area of XSAVE that all processors have: the data of FXSAVE, and the header. The rest depends
 /// on the processor and the mask (volume 1, 13.4).
 constexpr uint64_t LegacyBytes = 512, StateBytes = 576;
 constexpr uint64_t LineBytes = 64;

@@ -46,8 +46,8 @@ struct IntrinsicAccess {
   unsigned Flags = 0; ///< MEMLODE_FLAG_*
 };
 
-/// Returns the accesses of \p II as far as they are known, none where it touches no memory that an address of
-/// the program names, and nothing if the intrinsic is not known.
+/// Returns the accesses of \p II as far as they are known; an empty list if it touches no memory
+/// that an address of the program names, and nothing if the intrinsic is not known.
 std::optional<llvm::ArrayRef<IntrinsicAccess>> intrinsicAccesses(const llvm::IntrinsicInst &II);
 
 /// Returns how many lanes \p A has; 0 if that is not known when compiling.
@@ -56,7 +56,7 @@ unsigned lanesOf(const llvm::IntrinsicInst &II, const IntrinsicAccess &A);
 /// Returns the bytes of the whole of \p A or of one of its lanes; 0 if they are not known when compiling.
 uint64_t bytesOf(const llvm::IntrinsicInst &II, const IntrinsicAccess &A);
 
-/// Values that an intrinsic's access is recorded by, where these are none of its arguments.
+/// Values by which an intrinsic's access is recorded, if they are not among its arguments.
 struct IntrinsicOperands {
   llvm::Value *Pointer = nullptr; ///< or a vector of pointers
   llvm::Value *Mask = nullptr;    ///< a vector of i1

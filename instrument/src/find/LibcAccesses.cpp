@@ -37,7 +37,7 @@ LibraryAccess wide(LibraryAccess A) {
   return A;
 }
 
-/// \p A as an atomic operation whose orders are the arguments \p Order and \p OrderElse.
+/// \p A as an atomic operation whose memory orders are the arguments \p Order and \p OrderElse.
 LibraryAccess atomic(LibraryAccess A, int Order, int OrderElse = None) {
   A.Order = Order;
   A.OrderElse = OrderElse;
@@ -184,7 +184,7 @@ private:
   Value *isOwn(IRBuilder<> &B) { return B.CreateIsNotNull(Own); }
   Value *unlessOwn(IRBuilder<> &B, Value *Bytes) { return B.CreateSelect(isOwn(B), B.getInt64(0), Bytes); }
 
-  /// Calls what the recorder has for characters of the size of \p A's.
+  /// Calls the recorder's function for characters of the size of \p A's.
   Value *askFor(IRBuilder<> &B, const LibraryAccess &A, StringRef Name, ArrayRef<Value *> Arguments) {
     return ask(B, (A.Unit == 1 ? Name : (Name + "_wide")).str(), Arguments);
   }
@@ -193,7 +193,7 @@ private:
     return askFor(B, A, "__memlode_extent_string", {Own, Start, Most});
   }
 
-  /// So many characters as bytes; none() stays as it is.
+  /// The number of characters in bytes; none() stays as it is.
   Value *bytesOf(IRBuilder<> &B, const LibraryAccess &A, int Position) {
     Value *Count = number(Position);
     return A.Unit == 1 || Position == None ? Count : B.CreateMul(Count, B.getInt64(A.Unit));
@@ -273,7 +273,7 @@ ArrayRef<LibraryAccess> libraryAccesses(const CallBase &Call) {
   return Found->Accesses;
 }
 
-/// The order that an argument asks for, as C11 numbers them.
+/// The memory order that an argument gives, as C11 numbers them.
 static AtomicOrdering orderAt(const CallBase &Call, int Position) {
   if (Position == None)
     return AtomicOrdering::Monotonic;

@@ -13,7 +13,7 @@ namespace memlode {
 
 namespace {
 
-/// Names, and beginnings of names, and whether what has them is quiet.
+/// Names, and beginnings of names, and whether functions with them are quiet.
 class Classes {
 public:
   Classes() {

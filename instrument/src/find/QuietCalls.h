@@ -6,8 +6,9 @@
 
 namespace memlode {
 
-/// Returns whether a function of another unit that is called \p Name accesses no memory of the program's: one
-/// of libc that Libc.def says so of, or one of the languages' runtimes that only allocates, throws or exits.
+/// Returns whether a function of another unit that is called \p Name accesses no memory of the
+/// program: a function of libc that Libc.def marks so, or one of the languages' runtimes that only
+/// allocates, throws or exits.
 bool isQuiet(llvm::StringRef Name);
 
 } // namespace memlode

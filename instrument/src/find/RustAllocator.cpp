@@ -34,8 +34,8 @@ bool isAllocatorCall(StringRef Name) {
       .Default(false);
 }
 
-/// Returns whether \p F only calls what is recorded. In Rust 1.95 it is the program's own allocator
-/// otherwise.
+/// Returns whether \p F only calls recorded functions. Otherwise, in Rust 1.95, it is the program's
+/// own allocator.
 bool passesOn(const Function &F) {
   return any_of(instructions(F), [](const Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);
@@ -45,8 +45,8 @@ bool passesOn(const Function &F) {
   });
 }
 
-/// Moves what \p F does into a function that stands where `__rg_alloc` and its kin did in earlier Rust, and
-/// has \p F pass on to it.
+/// Moves the body of \p F into a function that takes the place of `__rg_alloc` and its kin in
+/// earlier Rust, and makes \p F call it.
 void passOn(Function &F, StringRef Name) {
   const std::string Own = (ProgramsPrefix + Name.drop_front(AllocatorPrefix.size())).str();
   Function *Body = Function::Create(F.getFunctionType(), GlobalValue::ExternalLinkage, F.getAddressSpace(),

@@ -21,13 +21,13 @@ class Module;
 
 namespace memlode {
 
-/// \p Name as Rust's sources know it. Since Rust 1.87 the allocator's symbols carry the mangled path of a
-/// crate
-/// `__rustc`; what follows its disambiguator is the plain name with its length in front:
+/// \p Name as in Rust's sources. Since Rust 1.87 the allocator's symbols have the mangled path of a
+/// crate `__rustc`; behind its disambiguator comes the plain name with its length in front:
 /// `_RNvCsbM2nZ_7___rustc12___rust_alloc`.
 llvm::StringRef plainRustName(llvm::StringRef Name);
 
-/// Has what passes on inlined, and what is recorded not. Stands before anything is inlined.
+/// Marks functions that only pass on for inlining, and recorded ones against it. Runs before
+/// anything is inlined.
 bool openRustAllocator(llvm::Module &M);
 
 } // namespace memlode

@@ -8,7 +8,7 @@
 
 namespace memlode {
 
-/// The facts that an access itself tells about its object, without following the pointer.
+/// The facts about an access's object that the access itself shows, without following the pointer.
 struct AccessShape {
   const llvm::Instruction *I = nullptr;
   uint64_t Bytes = 0;        ///< 0: not constant

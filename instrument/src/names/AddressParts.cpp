@@ -27,7 +27,7 @@ void addStride(AddressParts &Parts, uint64_t Stride) {
     Parts.Strides.push_back(Stride);
 }
 
-/// Takes `Scale · Index` apart: indices are often `i · 3 + 1` before they are scaled.
+/// Splits `Scale · Index`: indices are often `i · 3 + 1` before they are scaled.
 void addIndex(const Value *Index, int64_t Scale, AddressParts &Parts, unsigned Depth) {
   // Offsets that no object has are as good as unknown; small factors keep every sum below within 64 bits.
   constexpr int64_t TooFar = int64_t(1) << 28;

@@ -16,8 +16,8 @@ struct AddressParts {
   llvm::SmallVector<uint64_t, 2> Strides;
 };
 
-/// \p AsWritten leaves indices whole: `a[i - 1]` is an index. Optimisation folds its constant into the offset
-/// of other steps, so later it has to be taken apart.
+/// \p AsWritten leaves indices whole: `a[i - 1]` is an index. Optimisation folds its constant into
+/// the offset of other steps, so later it has to be split off.
 AddressParts addressParts(const llvm::GEPOperator &G, const llvm::DataLayout &Layout, bool AsWritten = false);
 
 } // namespace memlode

@@ -26,7 +26,7 @@ std::string demangledType(StringRef Mangled) {
   return Plain.consume_front("typeinfo name for ") ? Plain.str() : std::string();
 }
 
-/// flang's tags say what kind of variable is meant ("dummy arg data"), never a type.
+/// flang's tags name a kind of variable ("dummy arg data"), never a type.
 bool saysKind(const MDNode *Node) {
   for (unsigned I = 0; I != 8 && Node && Node->getNumOperands() > 1; ++I)
     Node = dyn_cast_or_null<MDNode>(Node->getOperand(1).get());

@@ -21,7 +21,8 @@ struct AliasTag {
   bool isMember() const { return !Record.empty(); }
   bool isVTable() const { return Scalar == "vtable pointer"; }
 
-  /// The scalar as a C type (`void *`, `arc *`); empty when the tag says nothing ("omnipotent char").
+  /// The scalar as a C type (`void *`, `arc *`); empty when the tag does not have it ("omnipotent
+  /// char").
   std::string scalarType() const;
 };
 

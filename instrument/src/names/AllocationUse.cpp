@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned MaxAllocationUses = 64; ///< looked at for one allocation
 
-/// The grades of what a use says about the type, best first.
+/// The quality of a use as evidence of the type, best first.
 enum Rank { FromSite, FromVariable, FromStore, FromThis, FromReturn, FromArgument, FromAccess, Nothing };
 
 class Search {
@@ -46,8 +46,8 @@ private:
       Work.push_back({V, Offset});
   }
 
-  /// \p Frames: how deep the code that speaks is inlined. The program's own variables name the memory before
-  /// those of library helpers do.
+  /// \p Frames: the depth to which the code of the use is inlined. The program's own variables name
+  /// the memory rather than those of library helpers.
   bool offer(Rank R, const DIType *Element, std::string Variable = "", std::string Member = "",
              unsigned Frames = 0) {
     Element = TypeNames::strip(Element);
@@ -74,8 +74,8 @@ private:
     return true;
   }
 
-  /// Variables that hold the pointer. After inlining those of constructors and library helpers hold it too;
-  /// the outermost frame is the program's own.
+  /// Variables that hold the pointer. After inlining, those of constructors and library helpers
+  /// hold it, too; the outermost frame is the program's own.
   void variables(const Value *V) {
     auto steps = [](const Place &P) {
       unsigned N = 0;

@@ -6,7 +6,7 @@
 
 namespace memlode {
 
-/// An allocation returns `void *`; its type shows in what the program does with the result.
+/// An allocation returns `void *`; its type shows in the program's use of the result.
 struct AllocationUse {
   const llvm::DIType *Element = nullptr; ///< null: never seen as anything but bytes
   std::string Variable;                  ///< where the pointer was put

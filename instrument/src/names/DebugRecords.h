@@ -38,8 +38,8 @@ class DebugRecords {
 public:
   explicit DebugRecords(llvm::Function &F);
 
-  /// Adds the places that variables tell of the pointer \p V: those that live where it points, and those it
-  /// is the value of.
+  /// Adds the places that variables give for the pointer \p V: variables that live where it points,
+  /// and variables whose value it is.
   void places(const llvm::Value *V, llvm::SmallVectorImpl<Place> &Out) const;
 
   /// The type of a variable whose value is \p V, or null.
@@ -47,7 +47,7 @@ public:
   /// The type of the variable that lives at \p Slot, or null.
   const llvm::DIType *typeAt(const llvm::Value *Slot) const;
 
-  /// Returns the place that a variable which describes the global tells of its address.
+  /// Returns the place that the variable of a global gives for its address.
   static bool globalPlace(const llvm::DIGlobalVariableExpression &E, Place &Out);
 
 private:

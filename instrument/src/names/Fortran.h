@@ -34,7 +34,7 @@ inline constexpr llvm::StringLiteral DescriptorData = "{data}";
 /// Returns the name of the part that stands \p Offset bytes into a descriptor.
 llvm::StringRef descriptorPart(int64_t Offset);
 
-/// A function of \p M that returns the bytes of the elements of the array whose descriptor it is given.
+/// A function of \p M that returns the bytes of the elements of an array, given its descriptor.
 llvm::Function *describedBytes(llvm::Module &M);
 
 /// Returns the descriptor that \p Slot holds a copy of, or null: flang copies a descriptor before it reads

@@ -72,7 +72,7 @@ bool sameType(const DIType *A, const DIType *B) {
   return false;
 }
 
-/// A class without data still has a byte, and shares its address with what stands there.
+/// A class without data still has a byte, and shares its address with the member there.
 bool isEmpty(const DIType *T, unsigned Depth = 0) {
   auto *R = asRecord(TypeNames::strip(T));
   if (!R || TypeNames::bytes(R) > 1 || Depth > MaxMemberDepth)
@@ -165,8 +165,8 @@ bool holdsArray(const DIType *T, unsigned Depth = 0) {
   return any_of(Parts, [&](const Part &P) { return holdsArray(P.Type, Depth + 1); });
 }
 
-/// Returns the type that \p R keeps in its buffer, if it is the typed part of Rust's vectors. What it wraps
-/// allocates bytes.
+/// Returns the type of the elements in \p R's buffer, if it is the typed part of Rust's vectors.
+/// The part that it wraps allocates bytes.
 const DIType *vectorElement(const DICompositeType *R) {
   if (!R->getName().starts_with("RawVec<") || R->getTemplateParams().empty())
     return nullptr;
@@ -282,8 +282,8 @@ void Descent::descriptor(const DICompositeType *A, int64_t Offset, Hit Here) {
   finish(Offset == 0 ? descriptorPointer(A) : nullptr, false, std::move(Here));
 }
 
-/// A folded index (`a[i - 1]`) moves the constant offset out of the array that the stride belongs to. Looks
-/// for the arrays in \p R that the strides could walk; true when they give an answer.
+/// A folded index (`a[i - 1]`) moves the constant offset out of the array that the stride belongs
+/// to. Looks for the arrays in \p R that the strides could walk; true if it finds one.
 bool Descent::byStride(const DICompositeType *R, int64_t Base, int64_t Offset, ArrayRef<uint64_t> Strides,
                        const Hit &Here, unsigned Depth) {
   if (Depth > MaxMemberDepth || ++Visits > MaxVisits)
@@ -378,9 +378,9 @@ void Descent::record(const DICompositeType *R, int64_t Offset, ArrayRef<uint64_t
       finish(TypeNames::strip(P.Type), false, into(P, Here));
 }
 
-/// The value that tells the variants of \p R apart stands where none has a member, or in the impossible
-/// values of a member (a niche). Code that knows the variant reaches the member by the member's own type, so
-/// that a whole integer here is looked at, or set to a constant, to tell variants apart.
+/// The discriminant of \p R's variants stands where none has a member, or in the impossible values
+/// of a member (a niche). Code that knows the variant reaches the member by the member's own type.
+/// So a whole integer here is read, or set to a constant, to distinguish variants.
 bool Descent::discriminant(const DICompositeType *R, int64_t Offset, int64_t FirstBit, size_t From,
                            const Hit &Here) {
   const DIDerivedType *D = R->getTag() == dwarf::DW_TAG_variant_part ? R->getDiscriminator() : nullptr;
@@ -396,8 +396,8 @@ bool Descent::discriminant(const DICompositeType *R, int64_t Offset, int64_t Fir
   return true;
 }
 
-/// Keeps, of alternatives that share a place, those that the alias tag names, then those with the access's
-/// shape.
+/// Among alternatives that share a place, keeps those that the alias tag names, then those with the
+/// access's shape.
 void Descent::prefer(size_t From, const Hit &Whole) {
   auto keep = [&](auto Good) {
     if (std::any_of(Hits.begin() + From, Hits.end(), Good))

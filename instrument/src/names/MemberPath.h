@@ -16,10 +16,10 @@
 
 namespace memlode {
 
-/// The kind of value that the machine moves; tells union members of one size apart.
+/// The kind of value that the machine moves; it distinguishes union members of one size.
 enum class ValueKind { Unknown, Integer, Float, Pointer };
 
-/// The code's use of a pointer that it reads or writes: tells union members apart.
+/// The code's use of a pointer that it reads or writes; it distinguishes union members.
 struct ValueUse {
   const llvm::DIType *Pointee = nullptr; ///< a variable, parameter or result of this type holds it
   bool Dereferenced = false, Called = false;
@@ -40,13 +40,13 @@ struct Probe {
   const llvm::DICompositeType *TagRecord = nullptr;
   uint64_t TagOffset = 0;
   ValueUse Value;
-  /// A read, or a constant that is written: it may tell the variants of a tagged union apart.
+  /// A read, or a constant that is written: it may be the discriminant of a tagged union.
   bool MayTellVariants = false;
-  /// Stop at the part of this type: the question is where it is, not what is in it.
+  /// Stop at the part of this type: its place is wanted, not its contents.
   const llvm::DICompositeType *Part = nullptr;
 };
 
-/// The answer.
+/// The result.
 struct Landing {
   const llvm::DIType *Owner =
       nullptr;        ///< the type that Member starts in: the object's, its element's, or a base class's

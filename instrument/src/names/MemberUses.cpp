@@ -18,8 +18,8 @@ namespace {
 
 constexpr unsigned MaxSteps = 8; ///< from a member to where its address goes
 
-/// Returns whether argument \p Number of \p Call is the object whose method it calls: that knows no more than
-/// the member.
+/// Returns whether argument \p Number of \p Call is the object whose method it calls, through which
+/// only the member is reached.
 bool isObject(const CallBase &Call, unsigned Number) {
   const Function *Callee = Call.getCalledFunction();
   const DISubprogram *SP = Callee ? Callee->getSubprogram() : nullptr;
@@ -58,7 +58,7 @@ bool escapes(const Value &Address, unsigned Steps = 0) {
   return false;
 }
 
-/// The record that \p T, or what it points to, is.
+/// The record that \p T is, or points to.
 const DICompositeType *recordBehind(const DIType *T) {
   const auto To = TypeNames::pointee(T);
   const auto *R = To ? dyn_cast_or_null<DICompositeType>(TypeNames::strip(*To)) : nullptr;

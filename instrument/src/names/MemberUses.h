@@ -22,10 +22,10 @@ public:
   /// Looks at \p F, which is as the front end made it.
   void remember(const llvm::Function &F, TypeNames &Names);
 
-  /// MEMLODE_TYPE_FLAG_* of what was done with objects of \p Record.
+  /// MEMLODE_TYPE_FLAG_* of the uses of objects of \p Record.
   unsigned flagsOf(const llvm::DICompositeType *Record) const;
 
-  /// MEMLODE_MEMBER_FLAG_* of what was done with the address of the member \p Offset bytes into \p Record.
+  /// MEMLODE_MEMBER_FLAG_* of the uses of the address of the member \p Offset bytes into \p Record.
   unsigned flagsOf(const llvm::DICompositeType *Record, uint64_t Offset) const;
 
 private:

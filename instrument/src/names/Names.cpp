@@ -328,7 +328,7 @@ void NameBook::Impl::held(Name &N, const AccessShape &A, Value *Pointer) {
     N.Variable = R->At.Text;
 }
 
-/// Joins what is filed for the access's place in the source with what the walk finds now.
+/// Joins the name remembered for the access's place in the source with the result of the walk.
 Name NameBook::Impl::decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer) {
   SmallVector<const Entry *, 8> Left;
   for (const Entry &E : Filed)

@@ -37,8 +37,8 @@ struct Name {
 /// Direction of an access: the load and the store of `a[i] += x` share a line and column.
 enum class Direction { Read, Write, Both };
 
-/// Names are worked out for one function at a time and remembered while it is asked about: take all names of
-/// a function before changing it, or drop what is known with forget() once it has been changed.
+/// Names are computed for one function at a time and remembered while its accesses are looked up:
+/// take all names of a function before changing it, or call forget() once it has been changed.
 class NameBook {
 public:
   NameBook();
@@ -53,15 +53,16 @@ public:
   Name nameOf(llvm::Instruction &I, llvm::Value *Pointer, Direction D, uint64_t Bytes);
 
   /// The type of the elements that the allocation \p Call makes, from the use of its result
-  /// (`heapallocsite`, the variable or member it is assigned to); Variable and Member say where it went.
+  /// (`heapallocsite`, the variable or member it is assigned to); Variable and Member are its
+  /// destination.
   Name nameOfAllocation(llvm::CallBase &Call);
 
-  /// The names of the types of \p M, which is the module asked about.
+  /// The names of the types of \p M, the current module.
   TypeNames &types(llvm::Module &M);
   /// Returns the uses of members' addresses in the unoptimised module.
   const MemberUses &memberUses() const;
 
-  /// Drops what was worked out about the function asked about last. What remember() filed stays.
+  /// Forgets the results for the last function. Those of remember() stay.
   void forget();
 
 private:

@@ -49,8 +49,8 @@ int PointerWalk::closeness(const Place &P, const Instruction *I) const {
   return 0;
 }
 
-/// False when the tag says another scalar than the type found. Aliasing tags of one size may differ in sign
-/// only.
+/// False if the tag's scalar differs from the type found. Aliasing tags of one size may differ in
+/// sign only.
 bool PointerWalk::sameScalar(const AliasTag &Tag, const DIType *Leaf) const {
   std::string Scalar = Tag.scalarType();
   if (Scalar.empty() || !Leaf)

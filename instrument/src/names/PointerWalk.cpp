@@ -160,8 +160,8 @@ void PointerWalk::fromAlloca(const AllocaInst &A, Places &Out) {
   }
 }
 
-/// The type of a temporary that LLVM knows as bytes: what the call returns that writes it, what it is passed
-/// for, or what it is copied from or to.
+/// The type of a temporary that LLVM knows as bytes: the return type of the call that writes it,
+/// the parameter it is passed for, or the object it is copied from or to.
 const DIType *PointerWalk::passedAs(const AllocaInst &Slot) {
   auto Bytes = Slot.getAllocationSize(Layout);
   if (!Bytes || Bytes->isScalable())
@@ -211,9 +211,8 @@ const DIType *PointerWalk::passedAs(const AllocaInst &Slot) {
   return Copied;
 }
 
-/// The type of the value that \p A has the address of, if it is where the result goes. The attribute that
-/// says so gets lost when a function becomes private to its module; the other marks of a slot for the result
-/// stay.
+/// The type of the value at \p A's address, if that is the slot for the result. The attribute for
+/// it gets lost when a function becomes private to its module; the other marks of such a slot stay.
 static const DIType *resultAt(const Argument &A) {
   const Function &F = *A.getParent();
   const DISubprogram *SP = F.getSubprogram();
@@ -432,7 +431,7 @@ std::string PointerWalk::partText(const Value *V, const DICompositeType *Class) 
   return "";
 }
 
-/// Calls read as in the source: `node_of()`, `v.front()`; element access reads as what it is: `v[]`, `it`.
+/// Calls read as in the source: `node_of()`, `v.front()`; element access reads as `v[]`, `it`.
 std::string PointerWalk::callText(const CallBase &C, const DISubprogram *Callee) {
   if (!Callee)
     return "";

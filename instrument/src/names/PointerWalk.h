@@ -49,7 +49,7 @@ public:
   /// The scalar type that the source gives to the value which the access moves, or null.
   const llvm::DIType *typeOfValue(const AccessShape &A) const;
 
-  /// Returns the source's text for what \p R reads: `p->next`, `grid[].z`, `*p`.
+  /// Returns the source text of the reading \p R: `p->next`, `grid[].z`, `*p`.
   static std::string text(const Reading &R);
 
 private:

@@ -152,7 +152,7 @@ static const DICompositeType *unsizedArray(const DIType *T) {
   return A && A->getTag() == dwarf::DW_TAG_array_type && !A->getSizeInBits() ? A : nullptr;
 }
 
-/// The size of an array that does not say it, as flang's: 0 when its extents are not constant.
+/// The size of an array type without a size, as flang's are: 0 when its extents are not constant.
 static uint64_t arrayBytes(const DICompositeType *A) {
   uint64_t Number = 1;
   bool Overflows = false;

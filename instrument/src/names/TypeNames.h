@@ -31,7 +31,7 @@ public:
   /// Looks through typedefs and cv-qualifiers. Null is `void`.
   static const llvm::DIType *strip(const llvm::DIType *T);
 
-  /// The bytes of an object of the type; a typedef or qualifier has those of what it stands for.
+  /// The bytes of an object of the type; a typedef or qualifier has those of its base type.
   static uint64_t bytes(const llvm::DIType *T);
 
   /// Returns the type that a pointer or reference points to (null: `void`); nothing when \p T is neither.
@@ -41,7 +41,7 @@ public:
   /// The one name of the type. Lives as long as this object.
   llvm::StringRef name(const llvm::DIType *T);
 
-  /// The composite type that was given \p Name and has so many \p Bytes, or null. Of several, the first.
+  /// The composite type with this \p Name and \p Bytes, or null. Of several, the first.
   const llvm::DICompositeType *byName(llvm::StringRef Name, uint64_t Bytes) const;
 
   /// \p Name with the namespaces and classes it is declared in.

@@ -23,7 +23,8 @@ STATISTIC(NumCallSegments, "Segments added to tell calls apart");
 
 namespace memlode {
 
-/// Returns whether \p Call enters what a reader may know as recorded: not the compiler's own calls.
+/// Returns whether \p Call enters a function that a reader may take for recorded, unlike the
+/// compiler's own calls.
 static bool entersCode(const CallBase &Call) {
   return mayRecord(Call) && !isa<IntrinsicInst>(Call) && !Call.isInlineAsm();
 }
@@ -190,7 +191,8 @@ private:
            Callees.mayAllocate(B, TLI);
   }
 
-  /// A function of this module is entered before what it calls, and the C library calls nobody.
+  /// A function of this module is entered before the functions it calls, and the C library calls
+  /// none.
   bool isExact(const CallBase &Call) const {
     const Function *Callee = Call.getCalledFunction();
     return Callee && (!Callee->isDeclaration() || !libraryName(*Callee, TLI).empty());

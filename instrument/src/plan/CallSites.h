@@ -27,7 +27,7 @@
 
 namespace memlode {
 
-/// The functions of a module that are known to call nobody who allocates memory.
+/// The functions of a module that are known to call no function that allocates memory.
 class Frugal {
 public:
   /// Looks at \p M as the program has it, before anything records.
@@ -41,7 +41,8 @@ private:
   llvm::DenseSet<const llvm::Function *> Known;
 };
 
-/// Fills in the calls behind the segments of \p P, and adds segments where calls could not be told apart.
+/// Fills in the calls behind the segments of \p P, and adds segments where calls could not be
+/// distinguished.
 void findCalls(Plan &P, const Frugal &Callees, const llvm::TargetLibraryInfo &TLI);
 
 } // namespace memlode

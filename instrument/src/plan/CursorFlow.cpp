@@ -19,7 +19,7 @@ namespace {
 constexpr unsigned PathWords = MEMLODE_RING_CHUNK_BYTES / MEMLODE_STREAM_WORD_BYTES - 1;
 static_assert(MEMLODE_STREAM_MAX_SEGMENT_WORDS + 1 <= PathWords, "a segment must fit behind a test");
 
-/// More than any path: the next segment has to test.
+/// A number above the length of any path: the next segment has to test.
 constexpr unsigned Untested = ~0U;
 
 DenseMap<const BasicBlock *, unsigned> orderOf(const Plan &P) {

@@ -6,9 +6,9 @@
 
 namespace memlode {
 
-/// Marks the segments in front of which the cursor is tested for room, so that between two tests no path
-/// writes more than the slack behind a chunk holds: the first after an entry or a call, one in every cycle,
-/// and where a path without either grows too long.
+/// Marks the segments in front of which the cursor is tested for room, so that no path between two
+/// tests writes more than the slack behind a chunk holds: the first segment after an entry or a
+/// call, one in every cycle, and one where a path without a test grows too long.
 void placeRoomTests(Plan &P);
 
 /// Drops commits that no segment precedes on any path since the cursor was last in memory.

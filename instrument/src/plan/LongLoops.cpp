@@ -17,11 +17,11 @@ namespace memlode {
 
 namespace {
 
-/// Two stamps cost some 50 cycles, so many turns 1,000 at the very least.
-constexpr uint64_t FewestTurns = 4096;
+/// Two stamps cost some 50 cycles; this many iterations take at least 1,000.
+constexpr uint64_t FewestIterations = 4096;
 /// The most that computing the count may cost, in simple instructions.
 constexpr unsigned CountBudget = 6;
-/// Marks what decidesOnStamps() tells.
+/// Marks the result of decidesOnStamps().
 constexpr const char *StampMark = "memlode.stamp";
 
 void markAdded(Instruction &I) { I.setMetadata(StampMark, MDNode::get(I.getContext(), {})); }
@@ -30,7 +30,7 @@ void markAdded(Instruction &I) { I.setMetadata(StampMark, MDNode::get(I.getConte
 Value *isLong(const Loop &L, ScalarEvolution &SE, const TargetTransformInfo &TTI) {
   const SCEV *Back = SE.getBackedgeTakenCount(&L);
   const auto *Most = dyn_cast<SCEVConstant>(SE.getConstantMaxBackedgeTakenCount(&L));
-  if (isa<SCEVCouldNotCompute>(Back) || (Most && Most->getAPInt().ult(FewestTurns - 1)) ||
+  if (isa<SCEVCouldNotCompute>(Back) || (Most && Most->getAPInt().ult(FewestIterations - 1)) ||
       SE.getTypeSizeInBits(Back->getType()) < 13)
     return nullptr;
   Instruction *Front = L.getLoopPreheader()->getTerminator();
@@ -42,13 +42,13 @@ Value *isLong(const Loop &L, ScalarEvolution &SE, const TargetTransformInfo &TTI
   for (Instruction *I : Expand.getAllInsertedInstructions())
     markAdded(*I);
   IRBuilder<> B(Front);
-  Value *Long = B.CreateICmpUGE(Count, ConstantInt::get(Count->getType(), FewestTurns - 1));
+  Value *Long = B.CreateICmpUGE(Count, ConstantInt::get(Count->getType(), FewestIterations - 1));
   if (auto *I = dyn_cast<Instruction>(Long))
     markAdded(*I);
   return Long;
 }
 
-/// Makes a block in front of \p Before that control goes through if \p Long.
+/// Makes a block in front of \p Before that is executed if \p Long.
 const BasicBlock *makeBlock(Value *Long, Instruction *Before) {
   BasicBlock *Asks = Before->getParent();
   Instruction *End = SplitBlockAndInsertIfThen(Long, Before, /*Unreachable=*/false);

@@ -1,7 +1,7 @@
 //===- LongLoops.h - when loops that are one record began and ended -------===//
 //
 // A loop that is told at once has one place in the stream, however long it ran.
-// When it began and when it was over is said by stamps beside it, if it turns
+// When it began and when it was over is said by stamps beside it, if it iterations
 // often enough for them to cost nothing:
 //
 //   if (n >= 4096) stamp;
@@ -24,8 +24,8 @@ namespace memlode {
 /// Blocks in which nothing stands but the stamp that is to be there.
 using StampBlocks = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 
-/// Makes them in \p F, whose sides are \p Sides, beside those of its loops that may be long, of the headers
-/// \p Repeats. If there are any, the analyses of \p F no longer hold.
+/// Makes stamps in \p F, whose sides are \p Sides, beside those of its loops with headers \p
+/// Repeats that may be long. If there are any, the analyses of \p F are no longer valid.
 StampBlocks makeStampBlocks(llvm::Function &F, const Versions &Sides,
                             const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Repeats,
                             llvm::FunctionAnalysisManager &FAM);

@@ -43,8 +43,8 @@ Plan Planner::plan() {
   return std::move(Made);
 }
 
-/// The last instruction of \p B before which the exit may be recorded: the return, or the call in front of it
-/// that the code generator may turn into a jump.
+/// The last instruction of \p B before which the exit may be recorded: the return, or the call in
+/// front of it that the code generator may turn into a jump.
 static Instruction *exitPoint(BasicBlock &B) {
   if (CallInst *Must = B.getTerminatingMustTailCall())
     return Must;
@@ -58,7 +58,7 @@ static Instruction *exitPoint(BasicBlock &B) {
   return Last;
 }
 
-/// Plans what has to be recorded for control to be in \p B at all. Moves \p First behind slots of the frame.
+/// Plans the record of control being in \p B at all. Moves \p First behind slots of the frame.
 void Planner::begin(BasicBlock &B, Instruction *&First) {
   if (&B == &F.getEntryBlock()) {
     while (isa<AllocaInst>(First) && cast<AllocaInst>(First)->isStaticAlloca())
@@ -153,8 +153,8 @@ void Planner::instruction(Instruction &I) {
   Behind = false;
 }
 
-/// Returns whether the cursor is handed over to what \p I calls. A call that is not made for its value alone
-/// makes the function worth recording: frames tell who called.
+/// Returns whether the cursor is handed over to the function that \p I calls. A call that is not
+/// made for its value alone makes the function worth recording: frames show the caller.
 bool Planner::handsOver(const Instruction &I) {
   if (!mayRecord(I))
     return false;
@@ -195,7 +195,7 @@ void Planner::opsOf(Instruction &I) {
   }
 }
 
-/// Returns whether the filter lets an event of \p I pass; if not, says so.
+/// Returns whether the filter lets an event of \p I pass; if not, reports it.
 bool Planner::wanted(const Verdict &V, const Instruction &I) {
   if (V)
     return true;
@@ -248,7 +248,8 @@ void Planner::access(const Access &A) {
   add(std::move(Value));
 }
 
-/// Plans the words for the value that \p A moves: known behind what reads, and in front of what only writes.
+/// Plans the words for the value that \p A moves: known behind a read, and in front of a pure
+/// write.
 Op Planner::valueOf(const Access &A) {
   ++NumValues;
   const uint64_t Bytes = A.Bytes * std::max(A.Lanes, 1u);
@@ -271,7 +272,7 @@ const Allocator *Planner::allocatorOf(const CallBase &Call) {
   return A;
 }
 
-/// Plans what is written of an object that \p Call ends, in front of the call.
+/// Plans the record of an object that \p Call ends, in front of the call.
 static Op endOf(const CallBase &Call, const Allocator &A) {
   Op O;
   O.Code = A.Does == Allocator::Act::Free ? MEMLODE_OP_FREE : MEMLODE_OP_UNMAP;
@@ -298,8 +299,8 @@ void Planner::released(CallBase &Call) {
   add(std::move(O));
 }
 
-/// Plans what follows an instruction that may have recorded: the cursor comes back, and with it what a call
-/// did.
+/// Plans the record behind an instruction that may have recorded: the cursor comes back, and with
+/// it the call's effects.
 void Planner::returned(Instruction &I, Instruction *After) {
   if (!handsOver(I) || isa<UnreachableInst>(After))
     return;
@@ -324,7 +325,7 @@ void Planner::returned(Instruction &I, Instruction *After) {
       access(A);
 }
 
-/// Plans what is written of an object that \p Call makes, behind the call.
+/// Plans the record of an object that \p Call makes, behind the call.
 static Op birthOf(CallBase &Call, const Allocator &A) {
   const auto argument = [&](int Position) {
     return Word{Word::How::Value, Position == Allocator::None ? nullptr : Call.getArgOperand(Position)};
@@ -389,8 +390,8 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   add(std::move(O));
 }
 
-/// Plans what \p Copy, the dormant side's copy of \p Call, makes or ends. Its stamp orders it with what other
-/// threads record.
+/// Plans the record of objects that \p Copy, the dormant side's copy of \p Call, makes or ends. Its
+/// stamp orders it with records of other threads.
 void Planner::whileDormant(CallBase &Call, CallBase &Copy) {
   bool Mismatch;
   const Allocator *A = Functions.find(Call, Mismatch);
@@ -430,7 +431,7 @@ void Planner::stamp(Instruction *Before, Word::How How) {
   add(std::move(O));
 }
 
-/// Begins with the words for what orders threads: a release's stamp may be read early.
+/// Begins with the words that order threads: a release's stamp may be read early.
 Op Planner::syncOp(Instruction *Before, uint8_t Kind) {
   ++NumStamps;
   Made.Useful = true;
@@ -442,12 +443,12 @@ Op Planner::syncOp(Instruction *Before, uint8_t Kind) {
   return O;
 }
 
-/// Returns whether nobody but the function at hand can take away the memory at \p Pointer.
+/// Returns whether only the current function can take away the memory at \p Pointer.
 static bool isOfFrame(const Value *Pointer) { return isa<AllocaInst>(getUnderlyingObject(Pointer)); }
 
-/// Plans the words for what \p Call does to the order of threads. A handle is read in front of it: joining
-/// forgets it, and begins by reading it. Where creating has put one is read if that is in the frame: the new
-/// thread may have freed any other memory, its handle with it.
+/// Plans the words for the effect of \p Call on the order of threads. A joined handle is read in
+/// front of the call, which forgets it. A created handle is read behind the call, if its place is
+/// in the frame: the new thread may have freed any other memory, and its handle with it.
 void Planner::sync(Instruction *Before, CallBase &Call, const SyncCall &What) {
   if (!Stamps)
     return;

@@ -69,13 +69,13 @@ struct Word {
 /// A load of which a value is made.
 struct Feed {
   const llvm::Instruction *Load;
-  /// The value is of the turn of a loop before, and the load is executed again before the value is used.
+  /// The value is of the iteration of a loop before, and the load is executed again before the value is used.
   bool IsEarlier;
 
   bool operator==(const Feed &O) const { return Load == O.Load && IsEarlier == O.IsEarlier; }
 };
 
-/// Loads of which a value is made: of each group the one executed last, of all groups each.
+/// Loads on which a value depends: all groups, and of each group the load that was executed last.
 using Feeds = std::vector<llvm::SmallVector<Feed, 2>>;
 
 /// One step of a segment.
@@ -89,12 +89,13 @@ struct Op {
   llvm::Value *Length = nullptr;    ///< of a range that is as long as the program says
   llvm::SmallVector<Word, 3> Words; ///< what follows the address and the length
 
-  /// The distance back to the op that tells the address (the length); 0: it is a word of the stream.
+  /// The distance back to the op that has the address (the length); 0: it is a word of the stream.
   unsigned AddressFrom = 0;
   int64_t AddressDelta = 0;
   unsigned LengthFrom = 0;
   int64_t Step = 0; ///< of a stride
-  /// The distance back to the segment whose word FromWord tells the address of an access; 0: none.
+  /// The distance back to the segment whose word FromWord determines the address of an access; 0:
+  /// none.
   unsigned FromSegment = 0;
   unsigned FromWord = 0;
 
@@ -102,7 +103,7 @@ struct Op {
   unsigned Instructions = 0;             ///< from the access before to this one (TimeFacts.h)
   Feeds AddressFeeds, DataFeeds;         ///< what it waits for (TimeFacts.h)
   Feeds BranchFeeds;                     ///< what the branches behind it wait for (TimeFacts.h)
-  bool BranchesElsewhere = false;        ///< some hang on what another function does
+  bool BranchesElsewhere = false;        ///< some depend on what another function does
 
   /// Returns whether the address is a word of the stream.
   bool addressIsWord() const { return Address && AddressFrom == 0 && FromSegment == 0; }
@@ -127,13 +128,13 @@ struct Unrecorded {
 struct Segment {
   std::vector<Op> Ops;
   bool TestsRoom = false;
-  /// True if nothing was written since a call or since sides could be changed. Only then may recording be
-  /// taken up again at the test: what follows may be derived from what was written.
+  /// True if nothing was written since a call or since sides could be changed. Only then may
+  /// recording resume at the test: later words may be derived from earlier ones.
   bool Fresh = false;
   unsigned Rest = 0; ///< instructions behind its last access (TimeFacts.h)
   /// The calls that may come between it and the function's next segment (CallSites.h).
   llvm::SmallVector<NextCall, 1> Calls;
-  /// The places that are executed as often as it is (UnrecordedPlaces.h).
+  /// The places that are executed as often as the segment (UnrecordedPlaces.h).
   std::vector<Unrecorded> Beside;
   llvm::Instruction *Here = nullptr; ///< in front of which it stands, if it has no ops
 
@@ -210,7 +211,7 @@ private:
   Op syncOp(llvm::Instruction *Before, uint8_t Kind);
   void syncOfBody(llvm::Instruction *Before, int64_t Distance, uint8_t Kind);
   void exit(llvm::Instruction *Before);
-  /// Adds \p O to the open segment, or to a new one if it and so many words \p Behind it do not fit.
+  /// Adds \p O to the open segment, or to a new one if \p O and \p Behind words do not fit.
   void add(Op O, unsigned Behind = 0);
   void commit(llvm::Instruction *Before);
   void reload(llvm::Instruction *Before);

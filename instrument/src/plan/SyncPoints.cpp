@@ -23,7 +23,7 @@ static bool isGuard(const Value *Pointer) {
   return Variable && Variable->getName().starts_with("_ZGV");
 }
 
-/// An update whose result nobody looks at counts something, and teaches nothing.
+/// An update whose result is unused counts something, and acquires nothing.
 bool acquires(const Instruction &I) {
   if (const auto *Load = dyn_cast<LoadInst>(&I))
     return isAcquireOrStronger(Load->getOrdering()) && Load->getSyncScopeID() != SyncScope::SingleThread &&
@@ -107,7 +107,7 @@ static bool isWaitingName(StringRef Name) {
   return Names.contains(Name);
 }
 
-/// Rust's library, compiled beforehand: what its inlined fast paths fall back to.
+/// Rust's library, compiled beforehand: the slow paths of its inlined functions.
 static bool isWaitingRustName(StringRef Name) {
   if (!Name.starts_with("_RN") && !(Name.starts_with("_ZN") && Name.contains("17h")))
     return false;
@@ -123,7 +123,7 @@ static bool isWaitingRustName(StringRef Name) {
 
 using SyncList = SmallVector<SyncCall, 3>;
 
-/// \p What, of a call behind whose beginning there may be other threads.
+/// \p What, for a call after whose beginning there may be other threads.
 static SyncCall makingThreads(SyncCall What) {
   What.MakesThreads = true;
   return What;
@@ -226,8 +226,8 @@ static const StringMap<SyncList> &syncsByName() {
   return Known;
 }
 
-/// Bytes from the beginning of what the threads of a scope of Rust's library share to their number, which the
-/// last of them sets to nought, and the scope's end waits for.
+/// Bytes from the beginning of the data that the threads of a scope of Rust's library share to
+/// their number. The last thread sets it to 0, and the scope's end waits for that.
 constexpr int64_t RunningThreads = 8;
 
 /// Finds the effect on the order of threads of a function of Rust's library, which is compiled beforehand.
@@ -280,8 +280,8 @@ bool isParallelBody(const Function &F) {
 
 bool isForkedBody(const Function &F) { return F.getName().contains(".omp_outlined"); }
 
-/// Without waiting, the counter could be read while an acquisition is still under way, and be smaller than
-/// those of the threads that were waited for.
+/// Without waiting, the counter could be read during an acquisition, and be smaller than the stamps
+/// of the threads that were waited for.
 Value *readCounter(IRBuilder<> &B, bool Waits) {
   const bool IsX86 = targetOf(*B.GetInsertBlock()->getModule()).isX86();
   auto *Type = FunctionType::get(B.getInt64Ty(), false);

@@ -37,26 +37,26 @@ struct SyncCall {
   bool MakesThreads = false;
 };
 
-/// All of what \p Call does by objects.
+/// All effects of \p Call on the order of threads, by object.
 llvm::SmallVector<SyncCall, 3> syncsOf(const llvm::CallBase &Call);
 
-/// Returns whether \p Call may return because of what another thread or process did: it locks, waits, joins
+/// Returns whether \p Call may return because of another thread or process: it locks, waits, joins
 /// or receives.
 bool waitsForOthers(const llvm::CallBase &Call);
 
 /// Returns whether \p F is the body of a parallel region, run by threads that wait for work in a library.
 bool isParallelBody(const llvm::Function &F);
 
-/// Returns whether it is one whose threads all begin and end together: they begin behind a signal on the
-/// function, and their ends are signals on what stands EndOfBody bytes behind its address.
+/// Returns whether it is a construct whose threads all begin and end together: they begin after a
+/// signal on the function, and their ends are signals on the address EndOfBody bytes behind it.
 bool isForkedBody(const llvm::Function &F);
 constexpr int64_t EndOfBody = 1;
 
 /// The time stamp counter, read where \p B stands. If it \p Waits, everything before it is done by then.
 llvm::Value *readCounter(llvm::IRBuilder<> &B, bool Waits);
 
-/// The time stamp counter, read in front of \p Before; 1 as long as there is nobody to learn from. If it
-/// \p Waits, everything before it is done by then: that costs as much again. Splits the block.
+/// The time stamp counter, read in front of \p Before; 1 as long as there are no other threads. If
+/// it \p Waits, everything before it is done by then, which costs as much again. Splits the block.
 llvm::Value *emitStamp(llvm::Instruction *Before, bool Waits);
 
 } // namespace memlode

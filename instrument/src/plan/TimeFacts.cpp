@@ -27,8 +27,8 @@ namespace {
 
 /// The number of rounds in which counts flow from block to block: loops without a record are rarely nested.
 constexpr unsigned Rounds = 12;
-/// A loop without a record, of unknown length, counts as so many turns at most.
-constexpr double MostTurns = 1e6;
+/// The number of iterations that is assumed at most for a loop of unknown length without a record.
+constexpr double MostIterations = 1e6;
 
 bool isAccess(const Op &O) {
   switch (O.Code) {
@@ -80,7 +80,7 @@ public:
   }
 
 private:
-  /// Returns whether no segment is in \p B that could take what is executed.
+  /// Returns whether \p B has no segment to which its instructions could be added.
   static bool isSilent(const BlockPlan &B) {
     return none_of(B.Steps, [](const Step &S) { return S.Is == Step::What::Segment; });
   }
@@ -95,16 +95,16 @@ private:
       return 0;
     const Loop *L = How.Loops.getLoopFor(&B);
     if (L && L->getHeader() == &B)
-      if (const unsigned Turns = How.SE.getSmallConstantTripCount(L))
-        return (Turns - 1.0) / Turns;
+      if (const unsigned Iterations = How.SE.getSmallConstantTripCount(L))
+        return (Iterations - 1.0) / Iterations;
     const BranchProbability Again = How.Branches.getEdgeProbability(&B, &B);
     return static_cast<double>(Again.getNumerator()) / Again.getDenominator();
   }
 
-  /// Returns the count that a silent block leaves behind when it ends for good, if \p Each is what one turn
-  /// adds.
+  /// Returns the count that a silent block leaves behind when it ends, if \p Each is the count of
+  /// one iteration.
   double loops(const BasicBlock &B, double Each) const {
-    return std::min(Each / std::max(1 - repeats(B), 1 / MostTurns), Each * MostTurns);
+    return std::min(Each / std::max(1 - repeats(B), 1 / MostIterations), Each * MostIterations);
   }
 
   /// Returns the count that comes from silent blocks in front of \p B, for each time that it is executed.
@@ -177,13 +177,14 @@ private:
 
 constexpr unsigned MostGroups = 4, MostFeeds = 8, MostValues = 64, MostAhead = 16;
 
-/// Finds the loads that values of a function are made of, as far back as the accesses that loaded it.
+/// Finds the loads on which values of a function depend, as far back as the accesses that loaded
+/// them.
 class Feeder {
 public:
   Feeder(const SmallPtrSetImpl<const Instruction *> &Loads, const LoopInfo &Loops, const DominatorTree &Tree)
       : Loads(Loads), Loops(Loops), Tree(Tree) {}
 
-  /// Returns what \p V is made of where \p At uses it.
+  /// Returns the loads on which \p V depends where \p At uses it.
   Feeds of(const Value *V, const Instruction &At) {
     Seen.clear();
     Found.clear();
@@ -193,7 +194,7 @@ public:
     return Found;
   }
 
-  /// Returns whether the last value is made of what a call returned as well.
+  /// Returns whether the last value also depends on the result of a call.
   bool metACall() const { return Calls; }
 
 private:
@@ -204,7 +205,7 @@ private:
       Found.push_back(std::move(G));
   }
 
-  /// Adds a group for each load, and for each choice, that \p V is made of.
+  /// Adds a group for each load, and for each choice, on which \p V depends.
   void all(const Value *V) {
     const auto *I = dyn_cast<Instruction>(V);
     if (!I || Seen.size() > MostValues || !Seen.insert(I).second)
@@ -226,13 +227,14 @@ private:
         all(Operand);
   }
 
-  /// The loops whose ends a value came over, on its way to a phi at their begin.
+  /// The loops whose back edges a value passed on its way to a phi at their beginning.
   struct Crossed {
     const Loop *Ended;
     const Crossed *Before;
   };
 
-  /// Returns whether \p Load is executed in this turn of a loop, before its value of a turn before is used.
+  /// Returns whether \p Load is executed in this iteration of a loop, before its value of an iteration before
+  /// is used.
   bool isEarlier(const Instruction &Load, const Crossed *Ends) const {
     for (; Ends; Ends = Ends->Before)
       if (Ends->Ended->contains(&Load) && Ends->Ended->contains(User) && Tree.dominates(&Load, User))
@@ -240,7 +242,8 @@ private:
     return false;
   }
 
-  /// Adds to \p Choices whatever loads \p V may be made of, which came over the ends \p Ends.
+  /// Adds to \p Choices the loads on which \p V, which came over the back edges \p Ends, may
+  /// depend.
   void any(const Value *V, Group &Choices, SmallPtrSetImpl<const Instruction *> &Met, const Crossed *Ends) {
     const auto *I = dyn_cast<Instruction>(V);
     if (!I || Choices.size() == MostFeeds || Met.size() > MostValues || !Met.insert(I).second)
@@ -283,7 +286,7 @@ private:
   bool Calls = false;
 };
 
-/// The branches between an access and those that may come next.
+/// The branches between an access and the accesses that may come next.
 class Ahead {
 public:
   Ahead(const Plan &P, Feeder &Back) : Back(Back) {
@@ -293,7 +296,7 @@ public:
           Accessing.insert(O.Of);
   }
 
-  /// Files in \p O what the branches behind it wait for.
+  /// Adds to \p O the loads that the branches behind it wait for.
   void look(Op &O) {
     SmallVector<const BasicBlock *, MostAhead> Blocks;
     walk(O, std::next(O.Of->getIterator()), *O.Of->getParent(), Blocks);
@@ -344,7 +347,7 @@ private:
   SmallPtrSet<const Instruction *, 32> Accessing;
 };
 
-/// Returns whether the value of \p I is what it reads from memory.
+/// Returns whether the value of \p I is read from memory.
 bool loads(const Instruction &I) {
   return isa<LoadInst, AtomicRMWInst, AtomicCmpXchgInst>(I) ||
          (isa<IntrinsicInst>(I) && !I.getType()->isVoidTy());

@@ -9,7 +9,7 @@
 //   feeds          the accesses whose loaded values its address, or what it
 //                  stores, is made of: groups, of which all are waited for; in a
 //                  group the latest executed counts, as it came through a phi.
-//                  A load may be marked: what came from the turn before is not what
+//                  A load may be marked: what came from the iteration before is not what
 //                  it loaded since
 //   branch feeds   the same of the branches between it and the accesses that may
 //                  come next: what has to be known before these are begun in vain
@@ -31,7 +31,7 @@ class TargetTransformInfo;
 
 namespace memlode {
 
-/// The frequency of blocks, and what an instruction becomes.
+/// The frequency of blocks, and the cost of instructions.
 struct Execution {
   const llvm::BlockFrequencyInfo &Frequency;
   const llvm::BranchProbabilityInfo &Branches;
@@ -43,7 +43,7 @@ struct Execution {
 /// Fills in the instructions of the ops and segments of \p P.
 void countInstructions(Plan &P, const Execution &How);
 
-/// Fills in what the accesses of \p P wait for.
+/// Fills in the loads that the accesses of \p P wait for.
 void findFeeds(Plan &P, const llvm::LoopInfo &Loops, const llvm::DominatorTree &Tree);
 
 } // namespace memlode

@@ -54,7 +54,8 @@ private:
     return Found;
   }
 
-  /// Why what \p Callee does is not recorded, if so. Of another unit's function it is not known here.
+  /// The reason why the work of \p Callee is not recorded, if there is one. For a function of
+  /// another unit it is not known here.
   std::optional<uint8_t> reasonOf(const CallBase &Call, const Function &Callee) const {
     if (const auto Left = Skipped.find(&Callee); Left != Skipped.end())
       return Callee.hasFnAttribute(Attribute::DisableSanitizerInstrumentation)

@@ -22,7 +22,8 @@ namespace memlode {
 /// Functions that are left alone, and why.
 using SkippedFunctions = llvm::DenseMap<const llvm::Function *, const char *>;
 
-/// Files the places of \p P beside its segments, and adds segments where none would tell how often.
+/// Adds the unrecorded places of \p P to its segments, and adds segments where none would count
+/// them.
 void findUnrecorded(Plan &P, const Finder &Accesses, const Allocators &Functions,
                     const SkippedFunctions &Skipped, const llvm::TargetLibraryInfo &TLI);
 

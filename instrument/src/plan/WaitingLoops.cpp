@@ -25,7 +25,8 @@ namespace memlode {
 
 namespace {
 
-/// Returns whether a loop may hang on \p I: it looks at what others change, or takes it if it can.
+/// Returns whether a loop's end may depend on \p I: it reads what others change, or takes it if it
+/// can.
 bool mayPoll(const Instruction &I) {
   if (const auto *Load = dyn_cast<LoadInst>(&I))
     return Load->isVolatile() || Load->isAtomic();
@@ -34,7 +35,8 @@ bool mayPoll(const Instruction &I) {
   return isa<AtomicCmpXchgInst>(I);
 }
 
-/// Returns whether \p Call asks the kernel to wait for memory to change, or to wake who does.
+/// Returns whether \p Call asks the kernel to wait for memory to change, or to wake a waiting
+/// thread.
 bool isFutex(const CallBase &Call, StringRef Name) {
   if (Name != "syscall" || Call.arg_size() == 0)
     return false;
@@ -60,7 +62,7 @@ bool letsTimePass(const CallBase &Call) {
          isFutex(Call, Callee->getName());
 }
 
-/// A loop, and what it looks at.
+/// A loop, and the memory that it looks at.
 class Candidate {
 public:
   Candidate(const Loop &L, const Finder &Accesses) : L(L), Accesses(Accesses) {}
@@ -90,8 +92,9 @@ private:
     return true;
   }
 
-  /// Returns whether \p I stores what the loop has just seen, or what it never changes: where two turns see
-  /// the same, the second store changes nothing. A count of turns is kept by no such store.
+  /// Returns whether \p I stores the value that the loop has just seen, or that it never changes:
+  /// where two iterations see the same, the second store changes nothing. A count of iterations is
+  /// not stored this way.
   bool keepsWhatIsSeen(const Instruction &I) const {
     const auto *Store = dyn_cast<StoreInst>(&I);
     if (!Store || Store->isAtomic() || Store->isVolatile())
@@ -103,7 +106,7 @@ private:
       const auto *By = dyn_cast<Instruction>(V);
       if (!By || !L.contains(By) || !Seen.insert(V).second || mayPoll(*By))
         continue;
-      // What is loaded may be what an earlier turn left.
+      // What is loaded may be what an earlier iteration left.
       if (isa<PHINode>(By) || By->mayReadOrWriteMemory() || isa<CallBase>(By))
         return false;
       Pending.append(By->op_begin(), By->op_end());
@@ -111,8 +114,8 @@ private:
     return true;
   }
 
-  /// Returns whether the loop is left because of what \p From saw, and that is kept for no other turn. What a
-  /// failed exchange saw may be: it has changed nothing.
+  /// Returns whether the loop is left because of the value that \p From saw, and no other iteration
+  /// keeps that value. The value of a failed exchange may be kept: it has changed nothing.
   bool decides(const Instruction &From) const {
     SmallPtrSet<const Value *, 16> Seen;
     SmallVector<const Instruction *, 16> Pending{&From};
@@ -154,8 +157,8 @@ SmallVector<const Instruction *, 2> firstLooks(const Loop &L, ArrayRef<const Ins
   return Found;
 }
 
-/// Returns whether something else than \p Looks is recorded between two runs of \p L in its parent, so that
-/// they are told apart.
+/// Returns whether something other than \p Looks is recorded between two runs of \p L in its
+/// parent, so that the runs can be distinguished.
 bool isToldApart(const Loop &L, const Finder &Accesses, const DominatorTree &DT,
                  ArrayRef<const Instruction *> Looks) {
   const Loop *Outer = L.getParentLoop();
@@ -168,7 +171,8 @@ bool isToldApart(const Loop &L, const Finder &Accesses, const DominatorTree &DT,
   });
 }
 
-/// The variable, or member, that \p Pointer leads to, as far as the code of \p I says; null if it does not.
+/// The variable, or member, to which \p Pointer leads, as far as the code of \p I shows it; null if
+/// it does not.
 const void *placeOf(const Instruction &I, const Value *Pointer) {
   if (const auto *Variable = dyn_cast<GlobalVariable>(getUnderlyingObject(Pointer)))
     return Variable;
@@ -184,7 +188,7 @@ Polls findPolls(Function &F, const Finder &Accesses, FunctionAnalysisManager &FA
   const auto &DT = FAM.getResult<DominatorTreeAnalysis>(F);
   SmallPtrSet<const Loop *, 4> Waiting;
   for (const Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder()) {
-    // A loop inside one that waits is part of its turns.
+    // A loop inside one that waits is part of its iterations.
     if (Waiting.contains(L->getParentLoop())) {
       Waiting.insert(L);
       continue;

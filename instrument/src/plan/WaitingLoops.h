@@ -4,7 +4,7 @@
 //
 //     while (!ready.load()) pause();      while (lock.exchange(1)) ;
 //
-// A turn that changes nothing says nothing but that the thread waited, and how
+// An iteration that changes nothing says nothing but that the thread waited, and how
 // often it looked is the schedule's doing, also where it keeps what it saw in a
 // variable, or lets others run meanwhile. So sites of such loops have a flag
 // of their own, and what they look at orders threads although the program may
@@ -28,17 +28,18 @@ using Polls = llvm::SmallPtrSet<const llvm::Instruction *, 4>;
 /// Finds them in \p F.
 Polls findPolls(llvm::Function &F, const Finder &Accesses, llvm::FunctionAnalysisManager &FAM);
 
-/// Returns whether \p I, in a waiting loop, learns what others did, though it does not say so.
+/// Returns whether \p I, in a waiting loop, acquires the results of others without an acquire
+/// order.
 bool acquiresByWaiting(const llvm::Instruction &I);
 
-/// The memory of a module that somebody waits for without saying so.
+/// The memory of a module for which a thread waits without an atomic order.
 class AwaitedMemory {
 public:
-  /// Adds what \p Looks look at.
+  /// Adds the memory that \p Looks look at.
   void add(const Polls &Looks);
 
-  /// The memory through which \p I releases what its thread did, though it does not say so; null if it does
-  /// not.
+  /// The memory through which \p I releases its thread's results without a release order; null if
+  /// it does not.
   llvm::Value *releasedBy(llvm::Instruction &I) const;
 
 private:

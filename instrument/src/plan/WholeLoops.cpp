@@ -47,8 +47,8 @@ std::optional<Course> courseOf(Value *Address, const Loop &L, ScalarEvolution &S
   return Course{Recurrence->getStart(), Step->getAPInt().getSExtValue()};
 }
 
-/// Returns whether \p I does nothing that a trace holds, or that leaves the loop, other than by a plain
-/// access. Threads that share something atomic are told apart access by access.
+/// Returns whether \p I neither records anything, other than by a plain access, nor leaves the
+/// loop. Atomic accesses that threads share are recorded one by one.
 bool isPlain(const Instruction &I) {
   const auto *Call = dyn_cast<CallBase>(&I);
   if (!Call)
@@ -59,7 +59,8 @@ bool isPlain(const Instruction &I) {
   return Callee && Callee->getName().starts_with("__memlode_"); // the yardstick's
 }
 
-/// A loop of one block that is left at its end alone, after a number of turns that is known when it begins.
+/// A loop of one block that is left at its end alone, after a number of iterations that is known when it
+/// begins.
 bool isSimple(const Loop &L, ScalarEvolution &SE) {
   if (L.getNumBlocks() != 1 || L.getExitingBlock() != L.getHeader() || L.getHeader()->hasAddressTaken() ||
       !all_of(*L.getHeader(), isPlain))
@@ -74,7 +75,7 @@ public:
   Hoister(const Loop &L, ScalarEvolution &SE, const TargetTransformInfo &TTI)
       : L(L), SE(SE), TTI(TTI), Front(L.getLoopPreheader()->getTerminator()), Expand(SE) {}
 
-  /// Returns the ops that replace those of \p S; nothing if it does not pay.
+  /// Returns the ops that replace those of \p S; none if it is not worth while.
   std::vector<Op> hoist(const Segment &S) {
     const SCEV *Count = count();
     SmallVector<const SCEV *, 8> Wanted{Count};
@@ -108,14 +109,14 @@ public:
   }
 
 private:
-  /// Turns, as 64 bits: one more than the edge back is taken.
+  /// Iterations, as 64 bits: one more than the edge back is taken.
   const SCEV *count() {
     Type *Int64 = Type::getInt64Ty(Front->getContext());
     const SCEV *Back = SE.getTruncateOrZeroExtend(SE.getBackedgeTakenCount(&L), Int64);
     return SE.getAddExpr(Back, SE.getOne(Int64));
   }
 
-  /// Returns whether an earlier course, a constant distance away, tells that of \p O.
+  /// Returns whether the course of \p O follows from an earlier course at a constant distance.
   bool derive(Op &O, unsigned Index, ArrayRef<Course> Courses) {
     for (unsigned I = Index; I-- > 0;) {
       if (Courses[I].Step != Courses[Index].Step)

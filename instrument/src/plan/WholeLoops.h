@@ -27,14 +27,14 @@ class TargetTransformInfo;
 
 namespace memlode {
 
-/// Headers of the loops of a function that can be told at once.
+/// Headers of the loops of a function that can be recorded at once.
 using RepeatedLoops = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 
-/// Finds those of \p LI, and gives each a block in front of it that leads nowhere else.
+/// Finds these loops in \p LI, and gives each a preheader that leads nowhere else.
 RepeatedLoops findRepeats(const Finder &Accesses, llvm::DominatorTree &DT, llvm::LoopInfo &LI,
                           llvm::ScalarEvolution &SE);
 
-/// Moves what \p P records in such loops in front of them.
+/// Moves the records of such loops in \p P in front of them.
 void hoistRepeats(Plan &P, const llvm::LoopInfo &LI, llvm::ScalarEvolution &SE,
                   const llvm::TargetTransformInfo &TTI);
 

@@ -105,8 +105,8 @@ bool mayBecomeCall(const StoreInst &I) {
   return I.isAtomic() && isLibraryAtomic(I, I.getValueOperand()->getType(), I.getAlign());
 }
 
-/// Returns whether the address of \p Variable is asked for at run time, as far as the module says how it is
-/// linked.
+/// Returns whether the address of \p Variable is looked up at run time, as far as the module shows
+/// how it is linked.
 bool isFoundByCall(const GlobalVariable &Variable) {
   const Module &M = *Variable.getParent();
   if (targetOf(M).hasDefaultEmulatedTLS())
@@ -133,7 +133,7 @@ bool hasRounding(const IntrinsicInst &II) {
                 [&](StringRef Feature) { return hasFeature(F, Feature); });
 }
 
-/// The strict forms of what processors compute with one instruction.
+/// The strict forms of operations that processors do with one instruction.
 bool isConstrainedArithmetic(const IntrinsicInst &II) {
   switch (II.getIntrinsicID()) {
   case Intrinsic::experimental_constrained_fadd:
@@ -240,7 +240,7 @@ bool mayBecomeCall(const IntrinsicInst &II) {
   return concerns(II, isFloating);
 }
 
-/// Returns whether \p I computes with floating-point numbers or turns them into others.
+/// Returns whether \p I computes with floating-point numbers, or converts them.
 bool isFloatArithmetic(const Instruction &I) {
   switch (I.getOpcode()) {
   case Instruction::FAdd:
@@ -270,8 +270,8 @@ bool isOrdered(const Instruction &I) {
   return isa<AllocaInst>(I) || I.isAtomic();
 }
 
-/// A call of a function of libm that is said to set no errno: the code generator takes it for the intrinsic.
-/// What has an instruction everywhere is not meant.
+/// A call of a function of libm that sets no errno: the code generator takes it for the intrinsic.
+/// Functions with an instruction on all processors are not included.
 bool isPureLibraryCall(const Instruction &I, const TargetLibraryInfo &TLI) {
   const auto *Call = dyn_cast<CallInst>(&I);
   LibFunc Is;
@@ -365,7 +365,7 @@ bool HiddenCalls::nameThreadLocals(Function &F, const DenseSet<const BasicBlock 
   return Changed;
 }
 
-/// A function that does what \p I does with \p Operands, which become its arguments.
+/// A function with the effect of \p I on \p Operands, which become its arguments.
 Function *HiddenCalls::functionFor(const Instruction &I, ArrayRef<Value *> Operands) {
   const Function &F = *I.getFunction();
   std::string Key;

@@ -29,7 +29,7 @@ namespace memlode {
 /// intrinsic.
 bool mayBecomeCall(const llvm::Instruction &I);
 
-/// The thread's own variable whose address \p V is, or null.
+/// The thread-local variable whose address \p V is, or null.
 const llvm::GlobalVariable *threadLocalOf(const llvm::Value *V);
 
 /// The functions that one module's hidden calls have been moved to.
@@ -37,8 +37,8 @@ class HiddenCalls {
 public:
   explicit HiddenCalls(llvm::Module &M) : M(M) {}
 
-  /// Makes calls of what may become one in \p F, outside the blocks of \p Dormant. Whether it changed
-  /// anything.
+  /// Replaces operations in \p F that may become calls by calls, outside the blocks of \p Dormant.
+  /// Returns whether it changed anything.
   bool open(llvm::Function &F, const llvm::DenseSet<const llvm::BasicBlock *> &Dormant,
             const llvm::TargetLibraryInfo &TLI);
 

@@ -69,7 +69,7 @@ private:
     return !Named.hasLocalLinkage() && isTransferName(Named.getName());
   }
 
-  /// Returns whether \p F has code, and that of no transfer as far as its name tells.
+  /// Returns whether \p F has code, and is no transfer, judging by its name.
   bool isOther(Function &F) const {
     return !F.isDeclaration() && !F.isInterposable() && !F.hasAvailableExternallyLinkage() && !F.isVarArg() &&
            !isTransfer(F, TLI(F));

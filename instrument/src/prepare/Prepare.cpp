@@ -83,9 +83,9 @@ static bool copyReturns(Function &F) {
   return Changed;
 }
 
-/// The inliner says that it will not inline a call again, where functions of a cycle would grow without end;
-/// if `flatten` has demanded that the call be inlined, LLVM's verifier takes the two for an error, be it
-/// LLVM's own.
+/// The inliner marks a call that it will not inline again, where functions of a cycle would grow
+/// without end. If `flatten` demands inlining of the call, LLVM's verifier reports the
+/// contradiction as an error.
 static bool settleDemands(Function &F) {
   bool Changed = false;
   for (Instruction &I : instructions(F)) {
@@ -99,7 +99,8 @@ static bool settleDemands(Function &F) {
   return Changed;
 }
 
-/// Writes loads of offsets out, as the code generator does: what is read is not at the pointer itself.
+/// Writes loads of offsets out, as the code generator does: the pointer itself is not the address
+/// that is read.
 static bool openRelativeLoads(Function &F) {
   bool Changed = false;
   for (Instruction &I : make_early_inc_range(instructions(F))) {

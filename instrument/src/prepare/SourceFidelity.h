@@ -21,15 +21,15 @@ using Registers = llvm::SmallPtrSet<const llvm::AllocaInst *, 16>;
 /// Variables of \p F that become registers as soon as anything is optimised: no memory to the source either.
 Registers registersOf(const llvm::Function &F);
 
-/// Inlines what the source demands to be inlined, as the pipeline would do soon: afterwards a function that
-/// records stays whole.
+/// Inlines calls that the source demands to be inlined, as the pipeline would do soon: afterwards a
+/// function that records stays whole.
 void inlineDemanded(llvm::Module &M, llvm::ModuleAnalysisManager &MAM);
 
-/// Makes \p F, which records, safe to optimise: its frame stays its own, and calls that may record keep their
-/// place and their effect on the cursor.
+/// Makes \p F, which records, safe to optimise: its frame stays its own, and calls that may record
+/// keep their place and their effect on the cursor.
 void keepThroughOptimisation(llvm::Function &F);
 
-/// Says in \p M that it records already.
+/// Marks \p M as recording already.
 void markAsWritten(llvm::Module &M);
 bool isAsWritten(const llvm::Module &M);
 

@@ -24,7 +24,8 @@ constexpr double LargeFile = 10000;
 /// Some passes of LLVM take the square of it, above all where the code is not well optimised.
 constexpr double MostBlocks = 2400;
 
-/// A part of the instructions that makes tests for room a large part of what is compiled.
+/// The part of a function's instructions above which tests for room are a large part of the
+/// compiled code.
 constexpr double ManyCalls = 0.05;
 
 struct Size {
@@ -42,7 +43,7 @@ struct Size {
 
   double callsPerInstruction() const { return Calls / std::max(1.0, Instructions); }
 
-  /// Predicted compile time with two sides, over that of the function as it is.
+  /// Predicted compile time with two sides, relative to that of the function with one.
   double ratio() const {
     return 2 + 13 * callsPerInstruction() + 8 * Loops / std::max(1.0, Instructions) +
            std::min(1.0, Loops / 250);

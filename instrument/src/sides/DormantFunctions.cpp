@@ -68,7 +68,7 @@ void jumpTo(Function &To, BasicBlock &From) {
     B.CreateRet(Call);
 }
 
-/// Nobody outside the module is to find \p New.
+/// Makes \p New invisible outside the module.
 static void makeLocal(Function &New, const Twine &Name) {
   New.setLinkage(GlobalValue::InternalLinkage);
   New.setVisibility(GlobalValue::DefaultVisibility);
@@ -118,7 +118,7 @@ Versions standApart(Function &F) {
   return Made;
 }
 
-/// Makes \p Front what \p F was to others.
+/// Makes \p Front take the place of \p F for its callers.
 static void takePlace(Function &Front, Function &F, Function &Ask) {
   Front.takeName(&F);
   SmallVector<std::pair<unsigned, MDNode *>, 4> Attached;
@@ -156,7 +156,8 @@ DormantCalls::DormantCalls(Module &M, LibraryOf Library) {
   }
 }
 
-/// Returns whether recording may be on behind \p I because of what it did. Callees are looked at first.
+/// Returns whether recording may be on behind \p I because \p I switched it on. Callees are
+/// examined first.
 bool DormantCalls::maySwitch(const Instruction &I, const TargetLibraryInfo &TLI) const {
   const auto *Call = dyn_cast<CallBase>(&I);
   if (!Call || !mayRecord(*Call))

@@ -37,14 +37,15 @@ void jumpTo(llvm::Function &To, llvm::BasicBlock &From);
 
 /// The calls between dormant sides of a module.
 ///
-/// One that is not asked whether recording is on again is no loss as long as somebody asks soon: a recursion
-/// does, and a call behind one that may have switched it on in this thread, which a program can count on.
+/// A call without a test whether recording is on again is harmless as long as another test follows
+/// soon. Tests stand in recursions, and behind calls that may have switched recording on in this
+/// thread, on which a program can rely.
 class DormantCalls {
 public:
   using LibraryOf = llvm::function_ref<const llvm::TargetLibraryInfo &(llvm::Function &)>;
   DormantCalls(llvm::Module &M, LibraryOf Library);
 
-  /// Takes note of what the dormant side of \p F calls.
+  /// Records the calls of \p F's dormant side.
   void note(llvm::Function &F, const Versions &Sides, const llvm::TargetLibraryInfo &TLI);
   /// When all functions are made: leads the calls that were noted to dormant functions, and all others to
   /// where sides are chosen.

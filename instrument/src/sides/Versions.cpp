@@ -53,10 +53,10 @@ enum class Crossing {
 /// Fewer rounds are over before a burst is.
 constexpr unsigned ManyRounds = 4096;
 
-/// In a loop without calls inside another one recording is not left: the outer one is there for it, and
-/// addresses stay easier to derive. It is taken up there if the loop may count to many, or a sample would
-/// never show more than the beginnings of such loops. Those that search for something are mostly over soon,
-/// and too small for it.
+/// In a loop without calls inside another loop, recording is not left: the outer loop has the test,
+/// and addresses stay easier to derive. Recording is resumed there if the loop may run long, or a
+/// sample would never show more than the beginnings of such loops. Loops that search for something
+/// are mostly over soon, and too small for it.
 Crossing crossingOf(const Loop &L, ScalarEvolution &SE) {
   if (L.getHeader()->isEHPad() || L.getHeader()->hasAddressTaken())
     return Crossing::None;
@@ -224,8 +224,8 @@ private:
     return Sleep;
   }
 
-  /// \p Front, the only block that leads into the loop of \p Header from outside, gets another way in, from
-  /// \p New, where the loop's values are those of the other side.
+  /// \p Front, the only block that leads into the loop of \p Header from outside, gets another
+  /// predecessor, \p New, where the loop's values are those of the other side.
   void addEntry(BasicBlock *Header, BasicBlock *Front, BasicBlock *New, BasicBlock *OtherHeader) {
     BasicBlock *Old = *find_if(predecessors(Front), [&](BasicBlock *Pred) { return Pred != New; });
     auto Other = OtherHeader->phis().begin();
@@ -362,7 +362,7 @@ Versions makeVersions(Function &F, DominatorTree &DT, LoopInfo &LI, ScalarEvolut
   return Maker(F, DT, LI, SE, Uncrossed).run();
 }
 
-/// Returns whether a macro may be what a line of assembly consists of.
+/// Returns whether a line of assembly may be a macro.
 static bool hasMacros(const Module &M) { return StringRef(M.getModuleInlineAsm()).contains(".macro"); }
 
 const char *whySingle(const Function &F) {

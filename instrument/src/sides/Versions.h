@@ -36,8 +36,8 @@ struct Versions {
   llvm::BasicBlock *Body = nullptr;
   /// Blocks that record nothing.
   llvm::DenseSet<const llvm::BasicBlock *> Dormant;
-  /// Recording blocks whose branch goes to the dormant side when its condition holds, which it does not until
-  /// the emitter puts the test of the cursor in its place.
+  /// Recording blocks whose branch goes to the dormant side when its condition holds. It does not
+  /// hold until the emitter replaces it by the test of the cursor.
   llvm::SmallPtrSet<llvm::BasicBlock *, 8> Switches;
   /// Blocks in which a frame begins to record in its middle.
   llvm::SmallPtrSet<const llvm::BasicBlock *, 8> Wakes;
@@ -48,8 +48,9 @@ struct Versions {
   /// Addresses of the dormant side's own labels, or null.
   llvm::GlobalVariable *DormantLabels = nullptr;
 
-  /// The two functions if each side is one of its own (DormantFunctions.h): the dormant one, the one that all
-  /// callers call, and the one that makes room. The function itself is the recording side.
+  /// The two functions if each side is a separate one (DormantFunctions.h): the dormant one, the
+  /// one that all callers call, and the one that makes room. The function itself is the recording
+  /// side.
   llvm::Function *Apart = nullptr;
   llvm::Function *Front = nullptr;
   llvm::Function *Ask = nullptr;
@@ -60,8 +61,8 @@ struct Versions {
 /// Why \p F has to be left with one side, or null.
 const char *whySingle(const llvm::Function &F);
 
-/// Makes the second side of \p F. Nothing that analyses knew of it holds afterwards.
-/// Sides are not changed in the loops that \p Uncrossed begin: they have nothing to record in them.
+/// Makes the second side of \p F. Analyses of it are not valid afterwards. Sides are not changed in
+/// the loops that begin at \p Uncrossed: they have nothing to record in them.
 Versions makeVersions(llvm::Function &F, llvm::DominatorTree &DT, llvm::LoopInfo &LI,
                       llvm::ScalarEvolution &SE,
                       const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Uncrossed);

@@ -160,18 +160,18 @@ private:
   }
 
   void repeat(const TableInfo &Table, const TableInfo::SegmentInfo &S) {
-    const uint64_t Turns = *At++;
+    const uint64_t Iterations = *At++;
     std::vector<uint64_t> Addresses(S.Ops.size());
     for (size_t I = 1; I < S.Ops.size(); ++I)
       Addresses[I] =
           S.Ops[I].AddressFrom ? Addresses[I - S.Ops[I].AddressFrom] + uint64_t(S.Ops[I].Delta) : *At++;
-    for (uint64_t Turn = 0; Turn < Turns; ++Turn)
+    for (uint64_t Iteration = 0; Iteration < Iterations; ++Iteration)
       for (size_t I = 1; I < S.Ops.size(); ++I) {
         const OpInfo &O = S.Ops[I];
         if (O.Code != MEMLODE_OP_STRIDE)
           fail("something other than a stride is repeated");
         ++Accesses;
-        access(Table, O, Addresses[I] + Turn * uint64_t(O.Step), Table.Sites.at(O.Site).Bytes, ~0ULL, 0);
+        access(Table, O, Addresses[I] + Iteration * uint64_t(O.Step), Table.Sites.at(O.Site).Bytes, ~0ULL, 0);
       }
   }
 
@@ -292,7 +292,7 @@ private:
       printf("\n");
   }
 
-  /// 1 says that nobody else records, whatever was read before.
+  /// The value 1 means that no other thread records, whatever was read before.
   void grows(uint64_t Now) {
     if (Now != 1 && Now < Latest)
       fail("a stamp is smaller than the one before");
@@ -356,7 +356,7 @@ static volatile uint64_t &dormant() {
   return reinterpret_cast<memlode_process_header *>(__memlode_control)->dormant;
 }
 
-/// For the calling thread at once, for others when they run out of room.
+/// Takes effect for the calling thread at once, for others when they run out of room.
 void memlode_test_record(int On) {
   dormant() = On ? 0 : MEMLODE_OFF_USER;
   Switched = true;
@@ -427,7 +427,7 @@ void __memlode_dormant_3(uint64_t Anchor, uint64_t A, uint64_t B, uint64_t C) {
   putDormant({A, B, C}, Anchor);
 }
 
-/// As defined, byte by byte.
+/// The extent by its definition, byte by byte.
 uint64_t __memlode_extent_string(const void *Own, const char *S, uint64_t Most) {
   return Own || !S ? 0 : std::min<uint64_t>(strnlen(S, Most) + 1, Most);
 }

@@ -29,7 +29,7 @@ struct OpInfo {
   int64_t Delta;
   int64_t Step;
   uint64_t Instructions;
-  /// The lines of the loads: { of one group } { of another }; with a ', those of the turn before.
+  /// The lines of the loads: { of one group } { of another }; with a ', those of the iteration before.
   std::string AddressFeeds, DataFeeds;
   std::string BranchFeeds = " nothing"; ///< likewise; empty if something else decides as well
 };

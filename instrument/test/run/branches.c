@@ -1,7 +1,7 @@
-// The loads on which it hangs what comes behind an access, as the table says: `then` has their lines, { alternatives } { and others };
-// "nothing" where no load decides, and no lines where only another function does.
-// RUN: %memlode-c -O2 -fno-vectorize -fno-unroll-loops -c %s -o %t.o && %link %t.o -o %t
-// RUN: env MEMLODE_TEST_PRINT=b %t | sort -u | %FileCheck %s
+// The loads on which it hangs what comes behind an access, as the table says: `then` has their lines, {
+// alternatives } { and others }; "nothing" where no load decides, and no lines where only another function
+// does. RUN: %memlode-c -O2 -fno-vectorize -fno-unroll-loops -c %s -o %t.o && %link %t.o -o %t RUN: env
+// MEMLODE_TEST_PRINT=b %t | sort -u | %FileCheck %s
 
 #define APART __attribute__((noinline))
 
@@ -19,7 +19,7 @@ APART void copy(long *To, const long *From, long Length) {
     __asm__ volatile("" : : "r"(To[I] = From[I])); // CHECK-DAG: load 8 copy:[[#@LINE]] then nothing
 }
 
-// Which child is next hangs on the key, and whether there is one, on the pointer.
+// Which child is next depends on the key, and whether there is one, on the pointer.
 APART const struct node *search(const struct node *N, long Key) {
   while (N) {
     if (N->key == Key) // CHECK-DAG: load 8 search:[[#@LINE]] chased then { [[#@LINE]] }
@@ -29,7 +29,7 @@ APART const struct node *search(const struct node *N, long Key) {
   return 0;
 }
 
-// Between the first load and the next one lie two branches, and they hang on different loads.
+// Between the first load and the next one lie two branches, and they depend on different loads.
 APART void both(const long *A, const long *B, long *Out) {
   long First = A[0];
   long Second = B[0]; // CHECK-DAG: load 8 both:[[#@LINE]] then { [[#@LINE-1]] } { [[#@LINE]] }

@@ -15,7 +15,7 @@ pub enum Shape {
     Number,
     /// It may be negative.
     Integer(bool),
-    /// Whatever its column has.
+    /// Any value of its column.
     Any,
     Nullable(Box<Shape>),
     List(Box<Shape>),
@@ -40,7 +40,7 @@ pub struct Member {
 /// One of the forms that an object has.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
-    /// The member that tells the form, and its value, for each type with forms that it is made of.
+    /// For each type with forms that it contains, the member that selects the form, and its value.
     pub tags: Vec<(String, String, String)>,
     pub members: Vec<Member>,
 }
@@ -49,7 +49,8 @@ pub struct Form {
 pub enum Definition {
     /// An object of one of these forms.
     Object { doc: String, forms: Vec<Form> },
-    /// One of a few words, each with what it means, or an object with one member that names what it holds.
+    /// One of a few words, each with its meaning, or an object with one member that names its
+    /// contents.
     Words { doc: String, words: Vec<(String, String)>, forms: Vec<Form> },
 }
 

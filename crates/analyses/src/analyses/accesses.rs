@@ -1,23 +1,24 @@
 //! # Accesses
 //!
-//! **What it finds.** How often the program accesses each variable or member, and at which lines, by
-//! thread; and with `misses=yes`, how many of these accesses missed each cache.
+//! **What it finds.** How often the program accesses each variable or member, and at which lines,
+//! by thread; and with `misses=yes`, how many of these accesses missed each cache.
 //!
-//! **Why it costs.** An access costs little as long as it hits. But what is accessed most is what a
-//! layout should bring together, and a variable that is accessed far more often than its use explains is
-//! kept in memory where a register would do.
+//! **Why it costs.** An access costs little as long as it hits. But a layout should bring the most
+//! accessed members together. A variable that is accessed far more often than its use explains is
+//! kept in memory, although a register would do.
 //!
-//! **What to do.** Look at the first rows: what one loop accesses belongs side by side. All lines that
-//! access a variable are its sources: the second table has them.
+//! **What to do.** Look at the first rows: data that one loop accesses belong side by side. All
+//! lines that access a variable are its sources: the second table has them.
 //!
-//! **When it is wrong.** A count is no cost: [offenders](offenders.md) ranks by waiting. An access of
-//! several lines of a cache counts once for each.
+//! **When it is wrong.** A count is no cost: [offenders](offenders.md) ranks by waiting. An access
+//! of several lines of a cache counts once for each.
 //!
-//! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance profiling
-//! (2016): accesses per variable, the sources of a variable, and (variable, file, line) by misses.
+//! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
+//! profiling (2016): accesses per variable, the sources of a variable, and (variable, file, line)
+//! by misses.
 //!
-//! **Arguments.** `misses=yes`: simulate the caches, and begin with what misses most. As in `memlode
-//! replay DIR --analyse accesses:misses=yes`.
+//! **Arguments.** `misses=yes`: simulate the caches, and begin with what misses most. As in
+//! `memlode replay DIR --analyse accesses:misses=yes`.
 
 use std::cmp::Reverse;
 

@@ -5,25 +5,25 @@
 //! close they are, and in how many pairs of pages (4096 at most).
 //!
 //! **Why it costs.** Processors compare a load with stores in flight by part of the address first.
-//! One that agrees there waits as if it depended on the store. Where also the low 20 bits agree and
-//! pages are huge, physical addresses agree, and the wait was seen to be ten times as long. In small
-//! pages one in 256 pairs of pages agrees so, anew in each run: conflicts that lie in few pairs of
-//! pages all wait or none do, and those in many are slow by 1/256 of that.
+//! One that agrees there waits as if it depended on the store. If also the low 20 bits agree and
+//! pages are huge, the physical addresses agree, and the wait was ten times as long. In small pages
+//! one in 256 pairs of pages agrees by chance, other ones in each run. So of conflicts in few pairs
+//! of pages, either all wait or none do; of conflicts in many pairs, 1/256 wait.
 //!
 //! **What to do.** Move one of the two by some lines: another alignment, padding between them, an
-//! allocator that staggers large blocks. Where the compiler reloads what a store cannot have
-//! changed, `restrict` takes the loads away: [reloads](reloads.md).
+//! allocator that staggers large blocks. Where the compiler reloads data that a store cannot have
+//! changed, `restrict` removes the loads: [reloads](reloads.md).
 //!
-//! **When it is wrong.** A trace has no time: what is in flight is told by order. The rank weighs
-//! each conflict by how close the store is, from 1 for the access before to 0 at 30 accesses.
-//! Against a counter of one processor such a weight correlated with 0.85 to 0.96 on three kernels;
-//! against time it is a rank, and no forecast. Some processors lose nothing. `memlode bench` and
+//! **When it is wrong.** A trace has no time: order alone decides which stores are in flight. The
+//! rank weighs each conflict by how close the store is, from 1 for the access before to 0 at 30
+//! accesses. On three kernels such a weight correlated with a counter of one processor by 0.85 to
+//! 0.96; it ranks, and does not predict time. Some processors lose nothing. `memlode bench` and
 //! `memlode bias` measure.
 //!
 //! **Reference.** Melhus, Jensen: Measurement bias from address aliasing.
 //!
-//! **Arguments.** `least=N`: conflicts of a pair from which on it counts (100). As in `memlode
-//! alias DIR --least N`.
+//! **Arguments.** `least=N`: pairs with fewer conflicts are left out (100). As in
+//! `memlode alias DIR --least N`.
 
 use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_machine::InFlight;

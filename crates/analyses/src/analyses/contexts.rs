@@ -1,23 +1,24 @@
 //! # Contexts
 //!
-//! **What it finds.** Accesses, misses and modelled cycles by call path: the line of the access, the
-//! functions that were inlined there, and each function that called, at the line of its call. A
+//! **What it finds.** Accesses, misses and modelled cycles by call path: the line of the access,
+//! the functions that were inlined there, and each function that called, at the line of its call. A
 //! second table adds up, for each function, its own accesses and those of all that it calls.
 //!
-//! **Why it costs.** A line of a function that many call says little by itself: the same lookup may
-//! hit for one caller and miss for another. What is to be changed is often the caller: the order in
-//! which it asks, or that it asks again and again.
+//! **Why it costs.** A line of a function with many callers means little by itself: the same lookup
+//! may hit for one caller and miss for another. Often the caller must change: the order of its
+//! calls, or their number.
 //!
-//! **What to do.** Follow the costliest paths outwards to the first call that could do otherwise.
-//! Where one function has most of the cycles by way of one caller, its data suit the other callers.
+//! **What to do.** Follow the costliest paths from callee to caller, to the first call that could
+//! be avoided or changed. If most cycles of a function come from one caller, its data suit the
+//! other callers.
 //!
-//! **When it is wrong.** A call of a function that is on the path already is folded to where it
-//! stood: `main → walk → walk → walk` is `main → walk`. Where it cannot be told by which line a
-//! function was called, the caller has no line: two calls of it between the same accesses, a call
-//! through a pointer beside one by name. Code that was not compiled with memlode is on no path: a
-//! function that `qsort` calls seems to be called by the one that called `qsort`. Stall cycles are an
-//! upper bound, as misses overlap; `memlode export --to callgrind.out.1` has the wait of the cost
-//! model by the same paths.
+//! **When it is wrong.** Recursion is folded: a call of a function that is already on the path goes
+//! back to its place there: `main → walk → walk → walk` is `main → walk`. If the line of a call is
+//! ambiguous, the caller has no line: two calls of it between the same accesses, a call through a
+//! pointer beside one by name. Code that was not compiled with memlode is on no path: a function
+//! that `qsort` calls seems to be called by the one that called `qsort`. Stall cycles are an upper
+//! bound, as misses overlap; `memlode export --to callgrind.out.1` has the wait of the cost model
+//! by the same paths.
 //!
 //! **Reference.** Ammons, Ball and Larus, "Exploiting hardware performance counters with flow and
 //! context sensitive profiling", PLDI 1997: metrics by calling context, with recursion folded.

@@ -5,26 +5,27 @@
 //! which lines of data came from the thread that had it before. Locks that were allocated by one
 //! call are one row.
 //!
-//! **Why it costs.** What is done under a lock only one thread does at a time, so that each cycle of it
-//! counts for all that wait. When a lock changes hands, the data that it guards come over from another
-//! core, line by line, and the lock's own line before them.
+//! **Why it costs.** Work under a lock is done by one thread at a time, so each of its cycles
+//! counts for all waiting threads. When a lock changes hands, its line comes over from another
+//! core, and then the data that it guards, line by line.
 //!
-//! **What to do.** Move out of the lock what needs none. Put what one lock guards into as few lines as it
-//! can, beside the lock where few wait for it, and in lines of its own where many look. Let each thread
-//! gather what it has, and take the lock for all of that at once; or give parts of the data locks of
-//! their own.
+//! **What to do.** Move work that needs no lock out of it. Put the data that one lock guards into
+//! as few lines as possible: beside the lock if few threads wait for it, in separate lines if many
+//! do. Let each thread gather its results, and take the lock once for all of them; or give parts of
+//! the data separate locks.
 //!
-//! **When it is wrong.** Who gets a lock next is the schedule's doing, and recording slows threads down:
-//! another run changes hands at other times. Locks are those of libc, libstdc++, libc++ and other
-//! libraries that the pass knows; one that a program makes of atomic operations is not seen here, as it
-//! cannot be told from a counter, and `memlode report` has it among what threads take from each other.
-//! A line that came is one that another thread wrote last under the same lock and this one had not
-//! accessed since; it may have come earlier, without the lock. Stall cycles are an upper bound, as misses
-//! overlap, and of caches from which no other thread takes a line: what lines cost that come from another
-//! core, `memlode report` says. What waits for a condition holds no lock meanwhile, and accesses nothing.
+//! **When it is wrong.** The schedule decides which thread gets a lock next, and recording slows
+//! threads down: another run changes hands at other times. Locks are those of libc, libstdc++,
+//! libc++ and other libraries that the pass knows; a lock that a program makes of atomic operations
+//! looks like a counter and is missing here; `memlode report` lists it among the lines that threads
+//! take from each other. A line that came is one that another thread wrote last under the same lock
+//! and this one had not accessed since; it may have come earlier, without the lock. Stall cycles
+//! are an upper bound, as misses overlap, and assume caches from which no other thread takes a
+//! line; `memlode report` has the cost of lines that come from another core. A thread that waits
+//! for a condition holds no lock meanwhile, and accesses nothing.
 //!
-//! **Reference.** Tallent, Mellor-Crummey and Porterfield, "Analyzing lock contention in multithreaded
-//! applications", PPoPP 2010, who blame the holder of a lock for what others wait.
+//! **Reference.** Tallent, Mellor-Crummey and Porterfield, "Analyzing lock contention in
+//! multithreaded applications", PPoPP 2010, who blame the holder of a lock for what others wait.
 
 use std::cmp::Reverse;
 

@@ -11,32 +11,34 @@
 //! whole latency only where the next one needs what it brings: *pointer chasing*. *Overlapping*
 //! misses share their latency with as many others as the processor has in flight, *streaming* ones
 //! were fetched ahead and cost the bandwidth that they take, and stores wait only where the buffer
-//! behind the core is full. Which it is was seen while the program ran: how far from each other the
-//! lines of an access were, and how often its address came from the load before in a chain. What
-//! an overlap or a line costs is the machine's ([machines](../machines.md)). First touches of memory
+//! behind the core is full. The kind was observed while the program ran: the distances between the
+//! lines of an access, and how often its address came from the load before in a chain. The costs of
+//! an overlap and of a line are the machine's ([machines](../machines.md)). First touches of memory
 //! that the program has just got are in no finding: the kernel has zeroed it, so it is near. The
-//! report sums them apart.
+//! report has their sum separately.
 //!
 //! **What to do.** Look at how much of each fetched line is used. If the program touches 8 bytes of
 //! a 64-byte structure, seven eighths of the memory traffic is waste: keep the touched members
 //! together in an array of their own, or move the others out. If all of it is used, the remedy is
-//! fewer passes over the data (tiling) or less data. What is used is measured: some lines are followed
+//! fewer passes over the data (tiling) or less data. The use is measured: some lines are followed
 //! through the whole run, from fetch to fetch, in the level whose misses of the type cost most, and
-//! what anybody touches meanwhile is entered. A member counts as used if it was touched in a tenth of
-//! the stays of lines that have some of it; arrays count whole. Loops that touch one member each, one
-//! loop after the other, use less of every line than all members have: the finding says what was used
-//! of a line of an array in the mean. An arrow keeps those members together that were touched in half
-//! of the stays or more in which the line's own member was; the rest is for another array. Where
-//! too few lines of a type could be followed, in a sample, say, counts must do, and the finding says
-//! *at most*: a member that is touched fewer times than a tenth of the lines that were fetched cannot
-//! have been touched while most of them were in the cache. `memlode sim` follows every line, in each
-//! level, and says what part of it nothing touched (*unused*).
+//! all touches meanwhile are recorded. The time from one fetch to the next is a *residency*. A
+//! member counts as used if it was touched in a tenth of the residencies of lines that have some of
+//! it; arrays count whole. Loops that touch one member each, one loop after the other, use less of
+//! every line than all members have: the finding has the mean use of a line of an array. An arrow
+//! keeps the members together that were touched in at least half of the residencies in which the
+//! line's own member was; the others go to another array. If too few lines of a type could be
+//! followed (in a sample, say), counts are used instead, and the finding says *at most*: a member
+//! with fewer accesses than a tenth of the fetched lines cannot have been used in most of them.
+//! `memlode sim` follows every line, in each level, and reports the part that was not touched
+//! (*unused*).
 //!
-//! Lines of one function that touch the members of a type are one finding, as one change would serve
-//! them. So are lines of any functions of which each has too little to be a finding.
+//! Lines of one function that touch the members of a type are one finding, as one change would
+//! improve all of them. Lines of several functions are joined if each has too little to be a
+//! finding.
 //!
-//! A line of a small function that was inlined says little by itself: the finding has the calls
-//! that it was inlined at, with their parts of its wait.
+//! A line of a small inlined function means little by itself: the finding lists the calls where it
+//! was inlined, with their parts of its wait.
 //!
 //! If a finding says pointer chasing, it is the chain that has to change: fewer and larger nodes,
 //! nodes in the order of the walk, or several chains followed in turn. Where misses overlap and
@@ -45,11 +47,11 @@
 //! outermost level that answers a tenth of the misses, divided by the cycles of instructions that
 //! the function executes for each access.
 //!
-//! **When it is wrong.** Costs are a formula on counts: it knows no time, so not that a stream was
-//! late, or that two loops of one function run one after the other. Walks are looked at in a part
-//! of the trace. A page walk is added where an object is larger than the machine's translations
-//! reach. `memlode sim` has the machine's own rules instead of exact LRU. A software prefetch counts
-//! as a use of the byte that it names.
+//! **When it is wrong.** Costs are a formula on counts without time: it does not know that a stream
+//! was late, or that two loops of one function run one after the other. Walks are observed in a
+//! part of the trace. A page walk is added where an object is larger than the machine's
+//! translations reach. `memlode sim` has the machine's own rules instead of exact LRU. A software
+//! prefetch counts as a use of the byte that it names.
 //!
 //! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
 //! profiling (2016), which ranks (variable, file, line) by misses.
@@ -71,7 +73,7 @@ use crate::{
 /// Lines that belong together are a finding from this part of all waiting on.
 const LEAST_SHARE: f64 = 0.01;
 
-/// And from this part of all cycles on, where these are known: what is less is no reason to change anything.
+/// A finding also needs at least this part of all cycles, where these are known.
 const LEAST_OF_ALL: f64 = 0.01;
 
 /// The last lines of a finding that together have no more than this part of its waiting are not mentioned.
@@ -161,7 +163,7 @@ impl Group {
     }
 }
 
-/// The totals of the run, of which a finding tells its parts.
+/// The totals of the run, of which findings have their shares.
 struct Whole {
     wait: f64,
     stall_cycles: u64,
@@ -216,8 +218,8 @@ fn change((what, place): &(What, Place)) -> Option<Change> {
     Some((ty, what.member.is_some(), place.line.function, place.inlined_into.map(|line| line.function)))
 }
 
-/// Puts groups together that touch members of one type, whatever functions they stand in: its layout is one change, too. Types of
-/// libraries nobody can change.
+/// Joins groups that touch members of one type, in any functions: its layout is one change, too.
+/// Types of libraries are left out, since the user cannot change them.
 fn of_types(mut groups: Vec<Group>, counted: &Counted<'_>) -> Vec<Group> {
     groups.sort_by(|a, b| b.wait.cycles().total_cmp(&a.wait.cycles()));
     let mut merged: Vec<Group> = Vec::new();

@@ -1,26 +1,30 @@
 //! # Ranges
 //!
-//! **What it finds.** Which part of each object each thread accesses, and when: the object in at most 64
-//! equal bins, the run in at most 64 equal stretches. For each object and thread it tells the least and
-//! the greatest offset, and between which two the middle nine tenths of the accesses lie, to one bin;
-//! and the same stretch by stretch. Blocks of one allocation are one object: offsets count from each
-//! block's beginning.
+//! **What it finds.** Which part of each object each thread accesses, and when: the object in at
+//! most 64 equal bins, the run in at most 64 equal stretches. For each object and thread it gives
+//! the least and the greatest offset, and the range with the middle nine tenths of the accesses, to
+//! one bin; and the same for each stretch. Blocks of one allocation are one object: offsets count
+//! from each block's beginning.
 //!
-//! **Why it costs.** Where threads use parts of an object that overlap, they take lines from each other,
-//! and on a machine with several nodes of memory the pages of an object cannot all be near all of its
-//! threads. Where the part in use moves through an object, the rest need not be in the cache.
+//! **Why it costs.** Where threads use parts of an object that overlap, they take lines from each
+//! other, and on a machine with several nodes of memory the pages of an object cannot all be near
+//! all of its threads. Where the part in use moves through an object, the rest need not be in the
+//! cache.
 //!
-//! **What to do.** Parts that do not overlap: have each thread allocate or first touch its own, and round
-//! them up to lines. The same part in all threads: interleave its pages, or copy what is only read. A
-//! part that stays small: keep it together. One that moves: do all work on it while it is there.
+//! **What to do.** Parts that do not overlap: have each thread allocate or first touch its own, and
+//! round them up to lines. The same part in all threads: interleave its pages, or copy what is only
+//! read. A part that stays small: keep it together. One that moves: do all work on it while it is
+//! there.
 //!
-//! **When it is wrong.** Threads and stretches are told apart, but not what a thread did in between: a part
-//! with a hole looks whole by its ends, and the bins show the hole. An access counts where it begins. Stacks are left out, and so is memory of which no
-//! block is known. Of blocks of different sizes, the bins are those of the largest. A stretch is as many
-//! accesses of all threads as another; how long it took is not told.
+//! **When it is wrong.** Threads and stretches are separate, but a range has only its ends: a part
+//! with a hole looks whole, and only the bins show the hole. An access counts where it begins.
+//! Stacks are left out, and so is memory of unknown blocks. If blocks have different sizes, the
+//! bins are those of the largest. All stretches have the same number of accesses of all threads;
+//! their duration is unknown.
 //!
-//! **Reference.** Liu and Mellor-Crummey, "A tool to analyze the performance of multithreaded programs on
-//! NUMA architectures", PPoPP 2014: address-centric attribution, by the least and the greatest address of each thread.
+//! **Reference.** Liu and Mellor-Crummey, "A tool to analyze the performance of multithreaded
+//! programs on NUMA architectures", PPoPP 2014: address-centric attribution, by the least and the
+//! greatest address of each thread.
 
 use std::cmp::Reverse;
 

@@ -1,23 +1,23 @@
 //! # Reloads
 //!
-//! **What it finds.** Loads that read the same address as the time before, with a store to other data
-//! in between and none to that address: the value was known, and the program loads it again.
+//! **What it finds.** Loads that read the same address as the time before, with a store to other
+//! data in between and none to that address: the value was known, and the program loads it again.
 //!
-//! **Why it costs.** A compiler that cannot tell whether a store changes what a pointer points to
-//! loads it again after each store. The load waits where it agrees with the store in the low bits of
-//! its address (see [alias](alias.md)), and keeps the loop from being vectorised.
+//! **Why it costs.** If a compiler does not know whether a store changes the object behind a
+//! pointer, it loads it again after each store. The load waits where it agrees with the store in
+//! the low bits of its address (see [alias](alias.md)), and keeps the loop from being vectorised.
 //!
-//! **What to do.** Declare the pointers `restrict` (`__restrict` in C++), or keep the value in a local
-//! variable before the loop.
+//! **What to do.** Declare the pointers `restrict` (`__restrict` in C++), or keep the value in a
+//! local variable before the loop.
 //!
-//! **When it is wrong.** Code compiled without optimisation loads everything again. So does code that
-//! reads a `volatile` or atomic variable, which other threads may have changed, and code that calls a
-//! function in between that is not inlined: `restrict` changes nothing there.
+//! **When it is wrong.** Code compiled without optimisation loads everything again. So does code
+//! that reads a `volatile` or atomic variable, which other threads may have changed, and code that
+//! calls a function in between that is not inlined: `restrict` changes nothing there.
 //!
 //! **Reference.** ISO C, 6.7.3.1: formal definition of restrict.
 //!
-//! **Arguments.** `least=N`: reloads of a pair from which on it counts (100). `share=PART`: the part
-//! of a load's executions that are reloads, 0 to 1, from which on it counts (0.5). `memlode alias DIR`
+//! **Arguments.** `least=N`: pairs with fewer reloads are left out (100). `share=PART`: loads are
+//! left out if a smaller part of their executions are reloads, 0 to 1 (0.5). `memlode alias DIR`
 //! shows reloads, too.
 
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ const LEAST_SHARE: f64 = 0.5;
 pub struct Reloads {
     /// Pairs with fewer reloads are left out.
     least: u64,
-    /// So are loads that are reloads in a smaller part of their executions.
+    /// Loads that are reloads in a smaller part of their executions are left out.
     share: f64,
 }
 
@@ -70,7 +70,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// The last store after an access, if there are any and none of them is to what was accessed.
+    /// The last store after an access, if there is one, and no store was to the accessed bytes.
     fn stored_since(&self, load: &Touch) -> Option<u32> {
         let mut since = self.stores.iter().rev().take_while(|store| store.at > load.at).peekable();
         let last = since.peek()?.cell;

@@ -29,7 +29,7 @@ use crate::{
     Reads, Splits, Table, TableMeta, Value, View,
 };
 
-/// Bytes of caches that rows are told for: a first, a second, a last level.
+/// Bytes of the caches for which rows have misses: a first, a second, a last level.
 const SIZES: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
 
 const DATA: Column = Column { id: "data", holds: Holds::What };
@@ -115,9 +115,9 @@ impl Distances {
         }
     }
 
-    /// Adds the stretch that follows. What it touched first may have been touched here: its first touches,
-    /// in order, see the same lines in between as they would have in one stretch (Niu, Dinan, Lu,
-    /// Sadayappan, "PARDA: a fast parallel reuse distance analysis algorithm", IPDPS 2012).
+    /// Adds the stretch that follows. Its first touches may be repeated touches here: taken in
+    /// order, they see the same lines in between as in one stretch (Niu, Dinan, Lu, Sadayappan,
+    /// "PARDA: a fast parallel reuse distance analysis algorithm", IPDPS 2012).
     fn append(&mut self, later: Distances) {
         if later.spaces.len() > self.spaces.len() {
             self.spaces = later.spaces;
@@ -322,7 +322,7 @@ fn rows(
     Table::plain(meta, histograms.into_iter().map(row).collect())
 }
 
-/// The distance, in lines, that half of the accesses to what was touched before do not exceed, to within an eighth.
+/// The median distance, in lines, of repeated accesses, to within an eighth.
 fn median(histogram: &ReuseHistogram) -> Option<u64> {
     let again = histogram.accesses() - histogram.first_touches();
     let mut sum = 0;

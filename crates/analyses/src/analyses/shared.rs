@@ -1,31 +1,32 @@
 //! # Shared variables
 //!
-//! **What it finds.** Memory that several threads use in turn: variables of 1 to 8 bytes that at least two
-//! threads access about equally often and that these write, by the data and the lines that do it; and
-//! lines of cache in which threads have variables of their own. Both begin with what is written most.
+//! **What it finds.** Memory that several threads use in turn: variables of 1 to 8 bytes that at
+//! least two threads access about equally often and write, with the data and the lines of code; and
+//! lines of cache in which threads have separate variables. The most written ones come first in
+//! both.
 //!
 //! **Why it costs.** A line that one core writes leaves every other core's cache. Each change of
 //! hands costs as much as a miss of the last level, also when a lock or an atomic operation keeps
 //! the program correct.
 //!
-//! **What to do.** Give each thread its own and add up at the end. What is only in the same line
-//! (the second table), put on lines of its own, or group by the thread that uses it.
+//! **What to do.** Give each thread its own variable and add them up at the end. Put variables that
+//! merely share a line (the second table) on separate lines, or group them by thread.
 //!
 //! **When it is wrong.** It counts accesses, not changes of hands: threads that use a variable one
-//! after the other, long apart, share it at no cost; `memlode report` has the changes of hands.
-//! A thread that accesses a variable much less often than others, as who clears it first or adds up at the end, does not
-//! count. Accesses before the second thread came are charged to the last lines that made them. A
-//! variable ends where a block begins that has its bytes, and where another function or thread has it
-//! on its stack.
+//! after the other, long apart, share it at no cost; `memlode report` has the changes of hands. A
+//! thread that accesses a variable much less often than others does not count, such as one that
+//! only clears it first or adds up at the end. Accesses before the second thread came are charged
+//! to the last lines that made them. A variable ends where a block begins that has its bytes, and
+//! where another function or thread has it on its stack.
 //!
 //! **Reference.** Miucin, Brady, Fedorova: DINAMITE, a modern approach to memory performance
 //! profiling (2016): variables whose most frequent thread has less than twice the accesses of the
-//! second. `rule=source` is that to the letter: every address that several threads access and that passes this
-//! test, written or not, and the source lines of these by their accesses.
+//! second. `rule=source` is that to the letter: every address that several threads access and that
+//! passes this test, written or not, and the source lines of these by their accesses.
 //!
-//! **Arguments.** `least=N`: what has fewer accesses is left out (100; with `rule=source`, none is). `ratio=R`: the busiest
-//! thread has less than R times the accesses of the second (2). `rule=source`: see above. As in
-//! `memlode replay DIR --analyse shared:least=1000,ratio=4`.
+//! **Arguments.** `least=N`: variables with fewer accesses are left out (100; with `rule=source`,
+//! none is). `ratio=R`: the busiest thread has less than R times the accesses of the second (2).
+//! `rule=source`: see above. As in `memlode replay DIR --analyse shared:least=1000,ratio=4`.
 
 use std::cmp::Reverse;
 
@@ -46,9 +47,10 @@ use crate::{
 pub struct Shared {
     /// Variables with fewer accesses are left out.
     least: u64,
-    /// The most frequent thread of a variable has less than so many times the accesses of the second.
+    /// The most frequent thread of a variable has less than this many times the accesses of the
+    /// second.
     ratio: f64,
-    /// As the paper has it.
+    /// The rule as published.
     as_published: bool,
 }
 
@@ -237,7 +239,7 @@ impl Sum {
 }
 
 impl Shared {
-    /// Returns whether a thread with so many accesses counts beside the one that has the most.
+    /// Returns whether a thread with this many accesses counts beside the most frequent one.
     fn counts(&self, accesses: u64, most: u64) -> bool {
         (most as f64) < self.ratio * accesses as f64
     }

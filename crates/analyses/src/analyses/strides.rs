@@ -2,7 +2,7 @@
 //!
 //! **What it finds.** How each access in the code walks through memory: whether it stays at an
 //! address, goes a constant step, a few steps in turn (as nested loops do), moves about nearby, or
-//! jumps. Of jumps it says where they get their addresses:
+//! jumps. For jumps it shows the origin of their addresses:
 //!
 //! | | address | example |
 //! |---|---|---|
@@ -17,15 +17,15 @@
 //! has ended, so that as many misses take several times as long.
 //!
 //! **What to do.** A long constant step: interchange loops, or store what is walked through side by
-//! side. `chasing`: follow several chains by turns, put more into each node (an array list, a
+//! side. `chasing`: follow several chains alternately, put more into each node (an array list, a
 //! B-tree), allocate nodes in the order of the walk, or replace the chain by an array. A prefetch
-//! does not help there: its address is not known earlier. `gather`: prefetch some turns ahead by
-//! hand, as the indices are known then, or sort them. `random`: compute several addresses first,
+//! does not help there: its address is not known earlier. `gather`: prefetch some iterations ahead
+//! by hand, as the indices are known then, or sort them. `random`: compute several addresses first,
 //! then prefetch or load; make the table smaller; or partition the work, so that what is reached
 //! together is small. What stays at an address belongs into a register.
 //!
-//! **When it is wrong.** The steps are those of one access in one thread, whatever lies between.
-//! Four different steps are kept by access, so that shares are lower bounds where there are more
+//! **When it is wrong.** The steps are those of one access in one thread, with any other accesses
+//! between. Four different steps are kept per access, so shares are lower bounds if there are more
 //! (Misra and Gries, "Finding repeated elements", Science of Computer Programming 2(2), 1982). An
 //! access of a function that is called for several data structures in turn jumps. Where addresses
 //! come from is found in the code of one function, inlined ones included
@@ -34,11 +34,11 @@
 //! within a page is `chasing` if more than half of the accesses miss the first level; one whose
 //! nodes lie a constant step apart is `strided`.
 //!
-//! `memlode dump --sites` says of every site what the compiler saw (`chased`, `loaded`,
+//! `memlode dump --sites` shows for every site what the compiler saw (`chased`, `loaded`,
 //! `computed`). With `--fidelity source` or `-O0` it sees variables, not their values at each
 //! point: one that is used for a chain and for something else may count as chased. In the loop of
-//! an interpreter, whose program counter is moved by what it loads, much is part of that chain,
-//! although the processor guesses where it goes on.
+//! an interpreter, loaded values move the program counter, so a large part of its loads are in that chain,
+//! although the processor predicts it.
 
 use std::cmp::Reverse;
 
@@ -59,7 +59,7 @@ const KEPT: usize = 4;
 /// A pattern is that of so large a part of the steps.
 const MOST: f64 = 0.8;
 
-/// Steps up to so many bytes are nearby: a page.
+/// Steps up to this many bytes are nearby: a page.
 const NEAR: u64 = 4096;
 
 /// Names of walks.
@@ -95,7 +95,8 @@ impl Walk {
         }
     }
 
-    /// Its most frequent step; what it is called, if its address comes out of what `dependence` says; and the part of the steps that is so.
+    /// Its most frequent step; its name, given the origin of its address; and the part of its steps
+    /// with that name.
     fn pattern(&self, dependence: Option<Dependence>) -> (i64, &'static str, f64) {
         let all = self.accesses.saturating_sub(1);
         let mut steps = self.steps;

@@ -1,29 +1,30 @@
 //! # Temporaries
 //!
-//! **What it finds.** Allocations whose blocks live for a moment only: each is made, used a little and
-//! freed, and then the next one is made. It says how many blocks that were, for how many accesses of
-//! the program each lived, and how many were alive at a time.
+//! **What it finds.** Allocations whose blocks live for a moment only: each is made, used a little
+//! and freed, and then the next one is made. It reports the number of blocks, their life in
+//! accesses of the program, and how many were alive at a time.
 //!
-//! **Why it costs.** Each block takes a call that allocates and one that frees, which read and write the
-//! allocator's own data. A block that comes back at another address brings other lines into the
-//! caches than the one before; between threads it takes a lock, or a line from another core.
+//! **Why it costs.** Each block takes a call that allocates and one that frees, which read and
+//! write the allocator's own data. A block that comes back at another address brings other lines
+//! into the caches than the one before; between threads it takes a lock, or a line from another
+//! core.
 //!
-//! **What to do.** Where one or a few are alive at a time, keep them: a buffer outside of the loop that
-//! is emptied and not freed (`clear()` keeps a vector's memory), space that is reserved once, a
-//! variable on the stack or a small vector that has room for some elements itself. A value that is
-//! only copied to be read needs no copy. Where many are alive and end together, an arena that is
+//! **What to do.** Where one or a few are alive at a time, keep them: a buffer outside of the loop
+//! that is emptied and not freed (`clear()` keeps a vector's memory), space that is reserved once,
+//! a variable on the stack or a small vector that has room for some elements itself. A value that
+//! is only copied to be read needs no copy. Where many are alive and end together, an arena that is
 //! emptied as a whole needs no call for each.
 //!
-//! **When it is wrong.** What an allocator does is not recorded, so no cycles are told: some take 20 ns
-//! for both calls. `memlode bench` tells what a version that keeps its blocks gains. Accesses are those
-//! of all threads, so blocks seem to live longer where many threads run. A block that is freed by code
-//! that was not compiled with memlode has no end. An address that is used for the next block at once
-//! costs no cache misses, and nearly all of these accesses hit.
+//! **When it is wrong.** The allocator's work is not recorded, so there are no cycles: some take 20
+//! ns for both calls. `memlode bench` measures the gain of a version that keeps its blocks.
+//! Accesses are those of all threads, so blocks seem to live longer where many threads run. A block
+//! that is freed by code that was not compiled with memlode has no end. An address that is used for
+//! the next block at once costs no cache misses, and nearly all of these accesses hit.
 //!
-//! **Reference.** Barrett and Zorn, "Using lifetime predictors to improve memory allocation performance",
-//! PLDI 1993, who measured lives by allocation site, in bytes allocated meanwhile.
+//! **Reference.** Barrett and Zorn, "Using lifetime predictors to improve memory allocation
+//! performance", PLDI 1993, who measured lives by allocation site, in bytes allocated meanwhile.
 //!
-//! **Arguments.** `least=N`: blocks that ended, from which on an allocation counts (100). `life=N`: mean
+//! **Arguments.** `least=N`: allocations with fewer ended blocks are left out (100). `life=N`: mean
 //! life in accesses up to which its blocks are temporaries (10000).
 
 use std::cmp::Reverse;
@@ -41,7 +42,7 @@ use crate::{
 pub struct Temporaries {
     /// Allocations with fewer blocks are left out.
     least: u64,
-    /// So are those whose blocks live for more accesses.
+    /// Allocations whose blocks live for more accesses are left out.
     life: u64,
 }
 

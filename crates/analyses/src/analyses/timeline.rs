@@ -66,9 +66,9 @@ pub struct Timeline {
 /// The intervals of a stretch of the trace.
 #[derive(Default)]
 pub struct Intervals {
-    /// In order; the last one is at hand.
+    /// In order; the last one is the current interval.
     all: Vec<Interval>,
-    /// The interval at hand: cycles beyond the first level by cell, and the cells that have any.
+    /// The current interval: cycles beyond the first level by cell, and the cells that have any.
     wait: Vec<u64>,
     waiting: Vec<u32>,
 }
@@ -87,7 +87,7 @@ pub struct Interval {
 }
 
 impl Intervals {
-    /// Ends the interval at hand.
+    /// Ends the current interval.
     fn end(&mut self) {
         let Some(at_hand) = self.all.last_mut() else { return };
         for cell in self.waiting.drain(..) {

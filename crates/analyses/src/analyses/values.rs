@@ -1,33 +1,34 @@
 //! # Values
 //!
 //! **What it finds.** Members, variables and arrays that need fewer bytes than they have: all their
-//! values are *one*, or a *few* (16 at most), or fit *narrow*er numbers. Stores that write what is in
-//! memory already (*silent* stores), and loads that read what the load before read from there
-//! (*redundant* loads), by line. It needs recorded values: build the program with `--values`
+//! values are *one*, or a *few* (16 at most), or fit *narrow*er numbers. Stores of the value that
+//! is already in memory (*silent* stores), and loads that read the same value there as the load
+//! before (*redundant* loads), by line. It needs recorded values: build the program with `--values`
 //! ([compiling](../compiling.md)).
 //!
-//! **Why it costs.** Bytes that say nothing take room in each line that is fetched. A silent store
-//! makes its line dirty, so that it is written back, and takes it from the other cores. A load that
-//! reads the same again mostly leads to a result that is known.
+//! **Why it costs.** Unnecessary bytes take room in each line that is fetched. A silent store makes
+//! its line dirty, so the line is written back, and taken from the other cores. A redundant load
+//! mostly leads to a result that was already computed.
 //!
 //! **What to do.** Declare members and elements with smaller types; replace the few values by an
-//! index; take out what is always the same. `memlode whatif --edit 'narrow T: m to N'`, or `'remove
-//! T: m'`, says what that buys; `memlode advise` tries the first. Compare before storing to data that
-//! threads share, or mark what has changed and store only that. Keep results until their inputs change.
+//! index; remove members that never change. `memlode whatif --edit 'narrow T: m to N'`, or
+//! `'remove T: m'`, shows the gain; `memlode advise` tries the first. Compare before storing to
+//! data that threads share, or mark what has changed and store only that. Keep results until their
+//! inputs change.
 //!
-//! **When it is wrong.** The values are those of one run: another input may need more. What code
-//! writes that memlode did not compile, or the kernel, is not seen until somebody loads it: a store
-//! that puts back what was there before is then taken for silent. Blocks are new memory whenever they
-//! are allocated, and local variables are left out, as are atomic and volatile accesses. Cycles are
-//! those of all accesses of the row that missed, as if none had waited beside another.
+//! **When it is wrong.** The values are those of one run: another input may need more. Writes of
+//! the kernel, and of code that memlode did not compile, are not seen until the value is loaded: a
+//! store that restores the old value is then taken for silent. A newly allocated block counts as
+//! new memory. Local variables and atomic and volatile accesses are left out. Cycles are those of
+//! all accesses of the row that missed, as if their waits did not overlap.
 //!
-//! **Reference.** Lepak, Lipasti: Silent stores for free (MICRO 2000). Wen, Liu, Byrne, Chabbi: RedSpy,
-//! exploring value locality in software (ASPLOS 2017). Su, Wen, Yang, Jiao, Jin, Liu: Redundant loads,
-//! a software inefficiency indicator (ICSE 2019).
+//! **Reference.** Lepak, Lipasti: Silent stores for free (MICRO 2000). Wen, Liu, Byrne, Chabbi:
+//! RedSpy, exploring value locality in software (ASPLOS 2017). Su, Wen, Yang, Jiao, Jin, Liu:
+//! Redundant loads, a software inefficiency indicator (ICSE 2019).
 //!
-//! **Arguments.** `least=N`: values of a member, and silent stores and redundant loads of a line, from
-//! which on they count (100). `share=PART`: the part of a line's stores or loads, 0 to 1, from which on
-//! it counts (0.5).
+//! **Arguments.** `least=N`: values of a member, and silent stores and redundant loads of a line,
+//! from which on they count (100). `share=PART`: the part of a line's stores or loads, 0 to 1, from
+//! which on it counts (0.5).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -48,7 +49,7 @@ use crate::{
     Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
-/// Values that an index of half a byte tells apart.
+/// The number of values that an index of half a byte can distinguish.
 const FEW: usize = 16;
 
 const DATA: Column = Column { id: "data", holds: Holds::What };
@@ -59,7 +60,7 @@ const MISS_CYCLES: Column = Column { id: "miss_cycles", holds: Holds::Count };
 pub struct Values {
     /// Data with fewer values, and lines with fewer silent stores or redundant loads, are left out.
     least: u64,
-    /// So are lines of which fewer are.
+    /// Lines with a smaller part of such accesses are left out.
     share: f64,
 }
 
@@ -73,7 +74,7 @@ struct Sum {
     served: Vec<u64>,
     seen: SeenValues,
     different: Different,
-    /// Stores or loads that were compared with what was known, and those that brought nothing new.
+    /// Stores or loads that were compared with a known value, and those that changed nothing.
     compared: u64,
     same: u64,
 }
@@ -116,7 +117,7 @@ impl Sum {
         self.same = self.same.saturating_add(other.same);
     }
 
-    /// Cycles until the accesses were answered, beyond those of the first level.
+    /// Cycles until the accesses were served, beyond those of the first level.
     fn miss_cycles(&self, view: &View<'_>) -> u64 {
         let first = view.latencies.first().copied().unwrap_or(0);
         let cycles = self.served.iter().zip(view.latencies);
@@ -176,7 +177,7 @@ impl Facts {
     }
 }
 
-/// A part of an access of which this state does not know what was there before.
+/// A part of an access whose earlier value this state does not know.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Open {
     cell: u32,
@@ -197,11 +198,12 @@ pub struct Seen {
     loaded: Shadow,
     /// Accesses that agree with all that is known, where not all is.
     open: Vec<Open>,
-    /// The first access was the trace's: what was not seen since then is not known at all.
+    /// True if it began at the trace's first access: values that are missing since then are
+    /// unknown.
     is_begin: Option<bool>,
 }
 
-/// That on its way to another replay.
+/// The state, in the form for another replay.
 #[derive(Serialize, Deserialize)]
 pub struct SavedSeen {
     cells: Vec<(u32, Sum)>,

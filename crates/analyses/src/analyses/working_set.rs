@@ -44,7 +44,7 @@ impl Touched {
         Touched { seen: FxHashMap::default(), last: (u64::MAX, 0) }
     }
 
-    /// Tells whether each unit of a range is new in this interval, and new at all.
+    /// Reports for each unit of a range whether it is new in this interval, and new at all.
     fn touch(
         &mut self,
         (first, last): (u64, u64),
@@ -81,8 +81,8 @@ impl Touched {
         Touched { seen: seen.collect(), ..Touched::new() }
     }
 
-    /// Adds what a later stretch touched. Tells the interval in which it took a unit for new, and whether
-    /// this stretch had touched it in the same interval.
+    /// Adds the touches of a later stretch. Reports the interval in which the stretch took a unit
+    /// for new, and whether this one had touched it in the same interval.
     fn append(&mut self, later: Touched, mut tell: impl FnMut(u32, bool)) {
         for (number, (first, last)) in later.seen {
             match self.seen.entry(number) {

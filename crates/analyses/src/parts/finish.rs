@@ -29,11 +29,13 @@ struct Part<'b> {
     states: Opened<'b>,
 }
 
-/// Puts the results of all tasks of a plan together, in whatever order they are. A result that is there twice, as of a task that
-/// was run again, counts once. The trace is opened where this process finds it, if `trace` says so, else where the tasks did.
+/// Puts the results of all tasks of a plan together, in any order. A result that is there twice,
+/// because its task was run again, counts once. The trace is opened at the path `trace`, or else at
+/// the tasks' path.
 ///
 /// # Errors
-/// That a result is none, or damaged; that one is missing; or that they are of different traces, machines or questions.
+/// If a result is damaged or is no result, if one is missing, or if they are of different traces,
+/// machines or questions.
 pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, BadPart> {
     let mut parts = Vec::new();
     for bytes in results {

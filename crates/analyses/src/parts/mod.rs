@@ -51,7 +51,7 @@ impl Cut {
 /// One part of a trace, and the analyses that look at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The trace directory, as whoever runs the task finds it.
+    /// The trace directory, by its path for the process that runs the task.
     pub trace: String,
     /// The machine, as [`memlode_machine::Machine::find`] finds it.
     pub machine: String,

@@ -79,7 +79,8 @@ impl Task {
         Ok(Prepared { trace: Arc::new(trace), machine, stretch, whole })
     }
 
-    /// Opens the trace, looks at this part of it, and returns what was found as bytes, for [`finish`](super::finish).
+    /// Opens the trace, analyses this part of it, and returns the results as bytes, for
+    /// [`finish`](super::finish).
     ///
     /// # Errors
     /// That the trace cannot be opened, or the machine not be simulated.

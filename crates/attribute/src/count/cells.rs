@@ -22,8 +22,9 @@ pub(crate) fn key(context: Context, class: ClassId) -> u64 {
 pub(crate) struct CellCounts {
     /// Meaning of each cell.
     pub keys: Vec<(Context, SiteId, ClassId)>,
-    /// Indexed by cell: accesses that the first level served, or that wait. In one shard it may be below zero (wrapped): what missed
-    /// here may have been counted as a hit by another shard.
+    /// Indexed by cell: accesses that the first level served, or that wait. In one shard the count
+    /// may be below zero (wrapped), because another shard may have counted as hits the accesses
+    /// that missed here.
     pub hits: Vec<u64>,
     /// Indexed by cell: accesses by the level that served them, from the second level on; the last column that is used counts first
     /// touches of lines.
@@ -69,7 +70,7 @@ impl CellCounts {
         }
     }
 
-    /// Returns what a cell did, in caches of this many levels.
+    /// Returns the counts of a cell, in caches of this many levels.
     pub fn counts(&self, cell: u32, is_write: bool, levels: usize) -> Counts {
         let number = cell as usize;
         let deeper = &self.deeper[number];

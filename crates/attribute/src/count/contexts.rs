@@ -14,17 +14,17 @@ impl Context {
     pub const NONE: Context = Context(u32::MAX);
 }
 
-/// The contexts met so far. Where paths are not told apart, a thread's number is that of its context.
+/// The contexts so far. Without call paths, a thread's number is that of its context.
 #[derive(Default)]
 pub(crate) struct Contexts {
-    /// Call paths are told apart.
+    /// True if call paths are distinguished.
     pub has_paths: bool,
     met: Vec<(ThreadId, PathId)>,
     numbers: FxHashMap<(ThreadId, PathId), Context>,
 }
 
 impl Contexts {
-    /// The context of a thread on a path, where paths are told apart.
+    /// The context of a thread on a path, where paths are distinguished.
     pub fn number(&mut self, thread: ThreadId, path: PathId) -> Context {
         let next = Context(self.met.len() as u32);
         let number = *self.numbers.entry((thread, path)).or_insert(next);
@@ -34,7 +34,7 @@ impl Contexts {
         number
     }
 
-    /// Returns what a context is.
+    /// Returns the thread and path of a context.
     pub fn meaning(&self, Context(number): Context) -> (ThreadId, PathId) {
         match self.has_paths {
             true => self.met[number as usize],

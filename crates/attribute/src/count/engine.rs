@@ -1,4 +1,4 @@
-//! The interface between what attributes accesses and what simulates caches.
+//! The interface between attribution and the simulation of caches.
 
 use memlode_simulate::{
     Asked, Detailed, Fetched, Followed, Fragment, Front, Hierarchy, LevelCounters, LevelSpec, MemRef, Queue,
@@ -10,8 +10,8 @@ use memlode_trace::sites::SiteId;
 use crate::objects::classes::{ClassId, Classes};
 use crate::objects::paths::{PathId, Paths};
 
-/// Misses, or accesses where somebody watches, that wait at most: enough to fetch their rows together, few enough to
-/// stay in a cache themselves.
+/// The most misses (or accesses, if a layer watches) that wait: enough to fetch their rows
+/// together, few enough to stay in a cache themselves.
 pub(crate) const MOST_WAITING: usize = 256;
 
 /// A place that no chunk has room for.
@@ -31,14 +31,15 @@ pub(crate) const NO_PLACE: usize = usize::MAX / 2;
 ///
 /// # Answers
 ///
-/// The answer to an access is how many levels missed. It comes at once, or later from [`Engine::settle`] or
-/// [`Engine::finish`], by tag. The caller counts an access as a hit of the first level when it makes it, and corrects
-/// that when it is told otherwise. No engine needs an answer to go on.
+/// The answer to an access is the number of levels that missed. It comes at once, or later from
+/// [`Engine::settle`] or [`Engine::finish`], by tag. The caller counts an access as a hit of the
+/// first level when it makes it, and corrects that when the answer comes. The caller needs no
+/// answer to go on.
 ///
 /// # Threads
 ///
-/// One thread at a time calls an engine. An engine may have threads of its own, which see the accesses in the order of
-/// the calls; such an engine answers in [`Engine::finish`] alone.
+/// One thread at a time calls an engine. An engine may have threads of its own, which see the
+/// accesses in the order of the calls; such an engine answers in [`Engine::finish`] alone.
 pub trait Engine {
     /// Its treatment of a loop that is one record.
     const LOOPS: LoopMode;
@@ -51,7 +52,7 @@ pub trait Engine {
     /// Simulates one access; returns how many levels missed, if that is known at once.
     fn access(&mut self, access: MemRef) -> Option<u8>;
 
-    /// Returns what takes accesses of a core, many in a row.
+    /// Returns an object that takes many accesses of one core in a row.
     fn lane(&mut self, core: usize) -> Option<Self::Lane<'_>>;
 
     /// Counts accesses that are known to hit the first level, or that wait. Only a lane, and [`LoopMode::Lines`], leave
@@ -59,25 +60,26 @@ pub trait Engine {
     fn count_hits(&mut self, _is_write: bool, _accesses: u64) {}
 
     /// Simulates a loop of a core. Only for [`LoopMode::Whole`].
-    fn repeat(&mut self, _core: usize, _turns: u64, _strides: &[Strided]) {}
+    fn repeat(&mut self, _core: usize, _iterations: u64, _strides: &[Strided]) {}
 
-    /// Makes lines the most recent ones of a core's first level; those that are missing go on to the next one. Only for
-    /// [`LoopMode::Lines`]. `touched` tells which bits of a line are touched, from its first address and its bytes, and which by
-    /// accesses with a tag.
+    /// Makes lines the most recent ones of a core's first level; missing lines go on to the next
+    /// level. Only for [`LoopMode::Lines`]. From a line's first address and its bytes, `touched`
+    /// computes which bits of the line are touched, and which by accesses with a tag.
     fn show(&mut self, _core: usize, _lines: &[Request], _touched: impl Fn(u64, u32, Tag) -> TouchedBits) {}
 
-    /// Does the same for one access to two lines, the first of which is that of its address.
+    /// Does the same for one access to two lines, beginning with that of its address.
     fn show_both(&mut self, _access: MemRef, _touched: impl Fn(u64, u32, Tag) -> TouchedBits) {}
 
-    /// Says which bits a loop touches of the line at an address, which the caller has just asked for by itself.
+    /// Records the bits that a loop touches of the line at an address, which the caller has just
+    /// looked up by itself.
     fn touch_more(&mut self, _core: usize, _line: u64, _touched: impl FnOnce() -> TouchedBits) {}
 
-    /// Labels the stays of lines that are followed and have no label yet.
+    /// Labels the residencies of followed lines that have no label yet.
     #[inline(always)]
-    fn label_stays(&mut self, _label: impl FnMut(Fetched) -> u32) {}
+    fn label_residencies(&mut self, _label: impl FnMut(Fetched) -> u32) {}
 
-    /// Returns the stays of the lines that were followed, when all is finished.
-    fn stays(&self) -> Followed {
+    /// Returns the residencies of the followed lines, when the simulation is finished.
+    fn residencies(&self) -> Followed {
         Followed::default()
     }
 
@@ -87,14 +89,14 @@ pub trait Engine {
         false
     }
 
-    /// Answers what waits: tells by tag how many levels missed, and how often.
+    /// Settles waiting accesses: reports by tag how many levels missed, and how often.
     fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {}
 
-    /// Answers what [`Engine::settle`] has not.
+    /// Settles the accesses that [`Engine::settle`] has not settled.
     fn finish(&mut self, _told: impl FnMut(Tag, u8, u64)) {}
 
-    /// Says that a store has gone past the caches, and how many lines it began to write. The caller has counted it, as if so many
-    /// levels had missed.
+    /// Reports a store that went past the caches, and how many lines it began to write. The caller
+    /// has counted it, as if that many levels had missed.
     fn store_past(&mut self, _access: MemRef, _depth: u8, _begun: u32) {}
 
     /// Returns the counters of each level, innermost first.
@@ -103,7 +105,7 @@ pub trait Engine {
     /// Returns the shape of the first level.
     fn first_level(&self) -> &LevelSpec;
 
-    /// Returns the shapes of the levels whose lines are followed, if any are.
+    /// Returns the shapes of the levels whose lines are followed, if there are any.
     fn followed_levels(&self) -> &[LevelSpec] {
         &[]
     }
@@ -111,51 +113,52 @@ pub trait Engine {
     /// Returns the number of cores.
     fn cores(&self) -> u32;
 
-    /// Says what the next tag stands for; tags are numbered from 0.
+    /// Introduces the next tag; tags are numbered from 0.
     fn introduce(&mut self, _cell: NewCell<'_>) {}
 
-    /// Says that what accesses with a tag touch lies in pages of so many bytes.
+    /// Sets the page size of the memory that accesses with a tag touch.
     fn set_pages_of(&mut self, _tag: Tag, _page_bytes: u64) {}
 
-    /// Returns the cycles that accesses with a tag waited besides those of the cache levels.
+    /// Returns the cycles that accesses with a tag waited, besides those of the cache levels.
     fn other_cycles(&self, _tag: Tag) -> u64 {
         0
     }
 
-    /// Returns whether translations are simulated, whose cycles are among the others.
+    /// Returns whether translations are simulated. Their cycles are among the others.
     fn has_translations(&self) -> bool {
         false
     }
 
-    /// Says that a block of memory begins: what was in its bytes is gone.
+    /// A block of memory begins: the old values of its bytes are gone.
     fn begun(&mut self, _block: NewBlock<'_>) {}
 
-    /// Says that the block of memory that begins at an address ends.
+    /// The block of memory that begins at an address ends.
     fn ended(&mut self, _address: u64) {}
 
-    /// Returns whether [`Engine::at`] is to be told of each access.
+    /// Returns whether [`Engine::at`] is to be called for each access.
     #[inline(always)]
     fn takes_places(&self) -> bool {
         false
     }
 
-    /// Says where in its object the next access lies: its offset and the object's size; `None` where no object is known.
+    /// Reports where in its object the next access lies: its offset and the object's size; `None`
+    /// if no object is known.
     fn at(&mut self, _place: Option<(u64, u64)>) {}
 
-    /// Returns whether [`Engine::synced`] is to be told.
+    /// Returns whether [`Engine::synced`] is to be called.
     fn takes_syncs(&self) -> bool {
         false
     }
 
-    /// Says that the stream at hand is ordered with others by an object.
+    /// An operation on an object orders the current stream with others.
     fn synced(&mut self, _sync: NewSync<'_>) {}
 
-    /// Says at which place of its chunk the access of so many bytes stands that comes next. One of a loop that is one record
-    /// has no place, and is [`NO_PLACE`] or behind it.
+    /// Reports at which place of its chunk the next access stands, and its bytes. An access of a
+    /// loop that is one record has no place: it is [`NO_PLACE`] or higher.
     #[inline(always)]
     fn comes(&mut self, _place: usize, _bytes: u32) {}
 
-    /// Says that the stream at hand met a time stamp.
+    /// The current stream met a time stamp.
     fn stamp(&mut self, _stamp: u64) {}
 }
 
@@ -164,10 +167,10 @@ pub trait Engine {
 pub enum LoopMode {
     /// Access by access.
     Unrolled,
-    /// As it is ([`Engine::repeat`]).
+    /// One loop, for [`Engine::repeat`].
     Whole,
-    /// The accesses alone that enter a line, or leave it out of order ([`Engine::show`]); the caller counts the others
-    /// as hits.
+    /// Only the accesses that enter a line, or leave it out of order ([`Engine::show`]); the caller
+    /// counts the others as hits.
     Lines,
 }
 
@@ -181,7 +184,7 @@ pub trait Lane {
     fn is_full(&self) -> bool;
 }
 
-/// The lane of an engine that answers each access at once.
+/// The lane of an engine that serves each access at once.
 pub enum NoLane {}
 
 impl Lane for NoLane {
@@ -229,9 +232,9 @@ impl Lane for Queue<'_> {
     }
 }
 
-/// An engine that takes an access which lies in several places. Its answer comes later.
+/// An engine that takes accesses whose bytes lie in several places. Their answers come later.
 pub trait TakesFragments: Engine {
-    /// Simulates an access whose bytes are those of fragments, in this order.
+    /// Simulates an access that consists of fragments, in this order.
     fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]);
 }
 
@@ -267,7 +270,7 @@ pub struct NewSync<'p> {
 pub struct NewCell<'p> {
     /// The thread.
     pub thread: ThreadId,
-    /// The call path that it is on; the root where paths are not told apart.
+    /// The call path of the access; the root where paths are not distinguished.
     pub path: PathId,
     /// The site.
     pub site: SiteId,
@@ -311,12 +314,12 @@ impl Engine for Hierarchy {
     }
 
     #[inline(always)]
-    fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
-        Hierarchy::label_stays(self, label);
+    fn label_residencies(&mut self, label: impl FnMut(Fetched) -> u32) {
+        Hierarchy::label_residencies(self, label);
     }
 
-    fn stays(&self) -> Followed {
-        Hierarchy::stays(self)
+    fn residencies(&self) -> Followed {
+        Hierarchy::residencies(self)
     }
 
     #[inline(always)]
@@ -366,8 +369,8 @@ impl Engine for Detailed {
         Some(self.queue(core, MOST_WAITING))
     }
 
-    fn repeat(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        self.requests().push_turns(core, turns, strides);
+    fn repeat(&mut self, core: usize, iterations: u64, strides: &[Strided]) {
+        self.requests().push_iterations(core, iterations, strides);
     }
 
     #[inline(always)]

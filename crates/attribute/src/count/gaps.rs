@@ -10,20 +10,21 @@ use crate::counts::Counts;
 use crate::sampled::cell_runs::Ledger;
 use crate::sampled::sample::{Gaps, RunCounts, Runs};
 
-/// Which run pieces belong to, and what was done in each.
+/// The run that each piece belongs to, and the counts of each run.
 pub(crate) struct GapWatch {
     numbers: Runs,
-    /// The run that each stream's chunk at hand belongs to.
+    /// The run of each stream's current chunk.
     at_hand: FxHashMap<(ThreadId, u8), usize>,
     runs: Vec<RunCounts>,
-    /// Bounds of misses. Under other rules than those of a [`Hierarchy`](memlode_simulate::Hierarchy) nothing is certain.
+    /// Bounds of misses. Nothing is certain under rules other than those of a
+    /// [`Hierarchy`](memlode_simulate::Hierarchy).
     pub bounds: Option<Bounds>,
     /// The same cell by cell.
     pub ledger: Ledger,
 }
 
 impl GapWatch {
-    /// Makes an empty one, of caches with so many levels.
+    /// Makes an empty one, for caches with this many levels.
     pub fn new(levels: usize, bounds: Option<Bounds>) -> GapWatch {
         GapWatch {
             numbers: Runs::default(),
@@ -54,7 +55,7 @@ impl GapWatch {
         self.runs[run].add(now, before);
     }
 
-    /// All of it; `counted` says what a cell has done.
+    /// Returns the counts of all runs; `counted` returns the counts of a cell.
     pub fn finish(self, counted: impl Fn(u32) -> Counts) -> Gaps {
         Gaps {
             runs: self.runs,

@@ -10,7 +10,7 @@ pub(crate) const SHOWN: usize = 256;
 pub(crate) struct LoopScratch {
     /// Schedules of loops that came before.
     pub schedules: Schedules,
-    /// The cell of each stride of the loop at hand.
+    /// The cell of each stride of the current loop.
     pub cells: Vec<u32>,
     /// The request of each stride for a line.
     pub requests: Vec<Request>,
@@ -38,7 +38,8 @@ impl LoopScratch {
     }
 }
 
-/// A line that a loop asks for in each of some periods. The address that changes is apart from the request, which is copied whole.
+/// A line that a loop looks up in each of some periods. The changing address is separate from the
+/// request, which is copied whole.
 #[derive(Clone, Copy)]
 pub(crate) struct Advancing {
     pub address: u64,

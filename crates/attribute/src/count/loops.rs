@@ -1,5 +1,5 @@
-//! Loops that are one record, simulated by line and not by access, where that gives the same ([`Schedule`]); or left as they are to a
-//! simulator that takes them.
+//! Loops that are one record: simulated by line and not by access, where the result is the same
+//! ([`Schedule`]); or passed as they are to a simulator that takes loops.
 
 use std::ops::Range;
 
@@ -24,61 +24,62 @@ struct Shown<'s> {
     count: usize,
 }
 
-/// Loops of fewer turns gain nothing.
-const FEWEST_TURNS: u64 = 4;
+/// Loops of fewer iterations gain nothing.
+const FEWEST_ITERATIONS: u64 = 4;
 
 /// No cell has this number.
 const SEVERAL: u32 = u32::MAX;
 
 impl<E: Engine> Profiler<E> {
-    /// Turns of a loop, and its strides there.
+    /// Iterations of a loop, and its strides there.
     pub(crate) fn repeat(
         &mut self,
         stream: &mut Stream,
-        LoopPart { turns, before, dealt, .. }: LoopPart<'_>,
+        LoopPart { iterations, before, dealt, .. }: LoopPart<'_>,
         strides: &[Stride],
     ) {
-        if self.pass_on(stream, turns, strides) {
+        if self.pass_on(stream, iterations, strides) {
             return;
         }
         let (schedule, begins) = match dealt {
-            // The loop's first turn was dealt out as accesses.
+            // The loop's first iteration was dealt out as accesses.
             Some(Dealt::Scheduled(schedule)) => (Some(schedule.clone()), before > 0),
             Some(Dealt::Aligned) => (None, true),
             None if self.gaps.is_none() && E::LOOPS == LoopMode::Lines => {
                 strided(strides, &mut self.loops.strided);
-                (self.loops.schedules.of(&self.loops.strided, turns).cloned(), true)
+                (self.loops.schedules.of(&self.loops.strided, iterations).cloned(), true)
             }
             None => (None, true),
         };
         match schedule {
             Some(schedule) => {
-                self.by_line(stream, (turns, begins), strides, &schedule);
+                self.by_line(stream, (iterations, begins), strides, &schedule);
             }
-            None => self.unroll(stream, turns, strides),
+            None => self.unroll(stream, iterations, strides),
         }
     }
 
-    /// Leaves the loop to a simulator that takes loops, if each of its strides is of one cell. Says whether it did.
-    fn pass_on(&mut self, stream: &mut Stream, turns: u64, strides: &[Stride]) -> bool {
+    /// Passes the loop to a simulator that takes loops, if each of its strides is of one cell.
+    /// Returns whether it did.
+    fn pass_on(&mut self, stream: &mut Stream, iterations: u64, strides: &[Stride]) -> bool {
         if self.gaps.is_some()
             || E::LOOPS != LoopMode::Whole
-            || turns < FEWEST_TURNS
+            || iterations < FEWEST_ITERATIONS
             || strides.len() > MOST_STRIDES
         {
             return false;
         }
         let mut passed = std::mem::take(&mut self.loops.strided);
         strided(strides, &mut passed);
-        let is_whole = Schedule::is_possible(&passed, turns, self.loops.schedules.shape())
+        let is_whole = Schedule::is_possible(&passed, iterations, self.loops.schedules.shape())
             && strides.iter().zip(&mut passed).all(|(stride, passed)| {
                 passed.tag = Tag::new(self.cell(stream, &stride.access));
                 passed.address = stream.origin.space.place(passed.address);
-                self.is_of_one_cell(&mut stream.objects, stride, (0, turns - 1))
+                self.is_of_one_cell(&mut stream.objects, stride, (0, iterations - 1))
             });
         if is_whole {
-            passed.iter().for_each(|strided| self.cells.count_hits(strided.tag.number(), turns));
-            self.caches.repeat(stream.origin.core, turns, &passed);
+            passed.iter().for_each(|strided| self.cells.count_hits(strided.tag.number(), iterations));
+            self.caches.repeat(stream.origin.core, iterations, &passed);
             if self.caches.is_full() {
                 self.settle();
             }
@@ -87,18 +88,18 @@ impl<E: Engine> Profiler<E> {
         is_whole
     }
 
-    /// Returns whether a stride's accesses from one turn to another are all of the cell that one of them is of.
+    /// Returns whether a stride's accesses from one iteration to another are all of the cell that one of them is of.
     fn is_of_one_cell(&self, objects: &mut Objects, stride: &Stride, (from, to): (u64, u64)) -> bool {
-        let ends = [from, to].map(|turn| stride.access_in(turn).address);
+        let ends = [from, to].map(|iteration| stride.access_in(iteration).address);
         self.is_fixed(stride.access.site) || objects.are_one(ends[0].min(ends[1]), ends[0].max(ends[1]))
     }
 
-    /// All turns, access by access.
-    fn unroll(&mut self, stream: &mut Stream, turns: u64, strides: &[Stride]) {
+    /// All iterations, access by access.
+    fn unroll(&mut self, stream: &mut Stream, iterations: u64, strides: &[Stride]) {
         let mut unrolled = std::mem::take(&mut self.loops.unrolled);
-        for turn in 0..turns {
+        for iteration in 0..iterations {
             // Accesses that have lines of several shards are not in loops that are dealt out.
-            let accesses = strides.iter().map(|stride| stride.access_in(turn));
+            let accesses = strides.iter().map(|stride| stride.access_in(iteration));
             unrolled.extend(accesses.filter(|access| self.is_own(access.address)));
             if unrolled.len() >= UNROLLED {
                 self.accesses(stream, &unrolled);
@@ -110,12 +111,13 @@ impl<E: Engine> Profiler<E> {
         self.loops.unrolled = unrolled;
     }
 
-    /// Shows the caches what the schedule says, of the lines of this shard; the first shard counts all accesses, as hits as long as
-    /// nothing else is known. The first turn is done if the loop does not begin here.
+    /// Shows the caches the lines of this shard that the schedule selects. The first shard counts
+    /// all accesses, as hits until more is known. If the loop does not begin here, the first
+    /// iteration has been done.
     fn by_line(
         &mut self,
         stream: &mut Stream,
-        (turns, begins): (u64, bool),
+        (iterations, begins): (u64, bool),
         strides: &[Stride],
         schedule: &Schedule,
     ) {
@@ -124,22 +126,22 @@ impl<E: Engine> Profiler<E> {
         cells.clear();
         for stride in strides {
             let cell = self.cell(stream, &stride.access_in(from));
-            let is_one = self.is_of_one_cell(&mut stream.objects, stride, (from, turns - 1));
+            let is_one = self.is_of_one_cell(&mut stream.objects, stride, (from, iterations - 1));
             cells.push(if is_one { cell } else { SEVERAL });
             if !self.counts_for_all() {
                 continue;
             }
             if is_one {
-                self.cells.count_hits(cell, turns - from);
+                self.cells.count_hits(cell, iterations - from);
             } else {
-                for turn in from..turns {
-                    let cell = self.cell(stream, &stride.access_in(turn));
+                for iteration in from..iterations {
+                    let cell = self.cell(stream, &stride.access_in(iteration));
                     self.cells.count_hits(cell, 1);
                 }
             }
-            self.caches.count_hits(stride.is_write, turns - from);
+            self.caches.count_hits(stride.is_write, iterations - from);
         }
-        let walk = LineWalk { origin: stream.origin, begins, turns, strides, cells: &cells, schedule };
+        let walk = LineWalk { origin: stream.origin, begins, iterations, strides, cells: &cells, schedule };
         if !begins {
             for line in walk.first_lines(self.line_bytes) {
                 let touched = || walk.touched(line, self.line_bytes, Tag::default());
@@ -151,29 +153,29 @@ impl<E: Engine> Profiler<E> {
     }
 
     /// Returns whether a loop's accesses all stay in user space, and have no more bytes than a line.
-    pub(crate) fn may_schedule(&mut self, strides: &[Stride], turns: u64) -> bool {
+    pub(crate) fn may_schedule(&mut self, strides: &[Stride], iterations: u64) -> bool {
         strided(strides, &mut self.loops.strided);
-        Schedule::is_possible(&self.loops.strided, turns, self.loops.schedules.shape())
+        Schedule::is_possible(&self.loops.strided, iterations, self.loops.schedules.shape())
     }
 
-    /// A loop that goes where its strides say, each of which is of one of the cells. Says whether it could do better than access by access,
-    /// and has.
+    /// Simulates a loop by its strides, each of one of the cells. Returns false if that is not
+    /// possible, and accesses have to be simulated one by one.
     pub(crate) fn repeat_as(
         &mut self,
         stream: &mut Stream,
-        turns: u64,
+        iterations: u64,
         strides: &[Stride],
         cells: &[u32],
     ) -> bool {
-        if self.gaps.is_some() || turns < FEWEST_TURNS || !self.may_schedule(strides, turns) {
+        if self.gaps.is_some() || iterations < FEWEST_ITERATIONS || !self.may_schedule(strides, iterations) {
             return false;
         }
         if E::LOOPS == LoopMode::Whole {
             for (strided, &cell) in self.loops.strided.iter_mut().zip(cells) {
                 (strided.tag, strided.address) = (Tag::new(cell), stream.origin.space.place(strided.address));
             }
-            self.caches.repeat(stream.origin.core, turns, &self.loops.strided);
-            cells.iter().for_each(|&cell| self.cells.count_hits(cell, turns));
+            self.caches.repeat(stream.origin.core, iterations, &self.loops.strided);
+            cells.iter().for_each(|&cell| self.cells.count_hits(cell, iterations));
             if self.caches.is_full() {
                 self.settle();
             }
@@ -182,18 +184,18 @@ impl<E: Engine> Profiler<E> {
         if E::LOOPS != LoopMode::Lines {
             return false;
         }
-        let Some(schedule) = self.loops.schedules.of(&self.loops.strided, turns).cloned() else {
+        let Some(schedule) = self.loops.schedules.of(&self.loops.strided, iterations).cloned() else {
             return false;
         };
-        strides.iter().for_each(|stride| self.caches.count_hits(stride.is_write, turns));
-        cells.iter().for_each(|&cell| self.cells.count_hits(cell, turns));
+        strides.iter().for_each(|stride| self.caches.count_hits(stride.is_write, iterations));
+        cells.iter().for_each(|&cell| self.cells.count_hits(cell, iterations));
         let walk =
-            LineWalk { origin: stream.origin, begins: true, turns, strides, cells, schedule: &schedule };
+            LineWalk { origin: stream.origin, begins: true, iterations, strides, cells, schedule: &schedule };
         self.show_loop(walk, stream);
         true
     }
 
-    /// Shows the caches what the schedule of a loop says.
+    /// Shows the caches the accesses that the schedule of a loop selects.
     fn show_loop(&mut self, walk: LineWalk<'_>, stream: &mut Stream) {
         let mut room = std::mem::take(&mut self.loops.room_to_show);
         let Some((requests, _)) = room.split_first_chunk_mut() else { return };
@@ -206,7 +208,8 @@ impl<E: Engine> Profiler<E> {
         self.loops.room_to_show = room;
     }
 
-    /// Shows a loop each of whose strides is of one cell, and whose lines are entered one by one.
+    /// Shows the accesses of a loop whose strides are each of one cell, and whose lines are entered
+    /// one by one.
     #[inline(never)]
     fn show_single(&mut self, walk: LineWalk<'_>, mut shown: Shown<'_>) {
         let LineWalk { origin, strides, cells, .. } = walk;
@@ -251,7 +254,7 @@ impl<E: Engine> Profiler<E> {
             }
             let stride = &strides[touch.stride];
             let cell = match cells[touch.stride] {
-                SEVERAL => self.cell(stream, &stride.access_in(touch.turn)),
+                SEVERAL => self.cell(stream, &stride.access_in(touch.iteration)),
                 cell => cell,
             };
             if touch.lines > 1 || shown.count == SHOWN {
@@ -269,7 +272,7 @@ impl<E: Engine> Profiler<E> {
         self.show(walk, &mut shown);
     }
 
-    /// Shows the caches what is to be shown.
+    /// Shows the caches the selected accesses.
     #[inline(always)]
     fn show(&mut self, walk: LineWalk<'_>, shown: &mut Shown<'_>) {
         self.show_all(walk, &shown.requests[..shown.count]);
@@ -315,7 +318,7 @@ impl Shown<'_> {
 struct LineWalk<'l> {
     origin: Origin,
     begins: bool,
-    turns: u64,
+    iterations: u64,
     strides: &'l [Stride],
     /// The cell of each, or [`SEVERAL`].
     cells: &'l [u32],
@@ -326,49 +329,59 @@ impl LineWalk<'_> {
     /// [`Schedule::walk`] through the lines of the process.
     #[inline(always)]
     fn each(self, line_bytes: u32, each: impl FnMut(Periods<'_>)) {
-        let LineWalk { origin, begins, turns, strides, schedule, .. } = self;
+        let LineWalk { origin, begins, iterations, strides, schedule, .. } = self;
         let mask = !(u64::from(line_bytes) - 1);
         let line_of = |stride: usize| origin.space.place(strides[stride].access.address) & mask;
-        schedule.walk(begins, turns, line_of, each);
+        schedule.walk(begins, iterations, line_of, each);
     }
 
-    /// The bits of a line that any access of the loop touches, as after the one that enters it the others may all hit; and those of the
-    /// one with a tag that enters it, if it goes nowhere else.
+    /// The bits of a line that any access of the loop touches, since all accesses after the one
+    /// that enters the line may hit; and the bits of the access with a tag that enters it, if it
+    /// touches no other line.
     fn touched(self, line: u64, line_bytes: u32, tag: Tag) -> TouchedBits {
-        let LineWalk { origin, turns, strides, cells, .. } = self;
+        let LineWalk { origin, iterations, strides, cells, .. } = self;
         let mut all = 0;
-        // Whether the cell is not surely the tag's, and the turn, the less the better; and the bits of the access.
+        // Whether the cell is not surely the tag's, and the iteration, the less the better; and the bits of the access.
         let mut asked: Option<((bool, u64), u64)> = None;
         for (stride, &cell) in strides.iter().zip(cells) {
             let first = origin.space.place(stride.access.address);
             let bytes = stride.access.bytes.max(1);
-            let turns =
-                turns_that_touch(stride.step as i64, turns, first, (line, line_bytes.into()), bytes.into());
-            let touch = |turn: u64| {
-                let address = origin.space.place(stride.access_in(turn).address);
+            let iterations = iterations_that_touch(
+                stride.step as i64,
+                iterations,
+                first,
+                (line, line_bytes.into()),
+                bytes.into(),
+            );
+            let touch = |iteration: u64| {
+                let address = origin.space.place(stride.access_in(iteration).address);
                 touched_bits(line, line_bytes, address, bytes.into())
             };
             let is_own = cell == tag.number();
-            let rank = (!is_own, turns.start);
-            if !turns.is_empty() && (is_own || cell == SEVERAL) && asked.is_none_or(|(best, _)| rank < best) {
-                let bits = touch(turns.start);
+            let rank = (!is_own, iterations.start);
+            if !iterations.is_empty()
+                && (is_own || cell == SEVERAL)
+                && asked.is_none_or(|(best, _)| rank < best)
+            {
+                let bits = touch(iterations.start);
                 let is_whole = bits.count_ones() * line_bytes.div_ceil(64) >= bytes;
                 asked = Some((rank, if is_whole { bits } else { 0 }));
             }
             all |= match (stride.step as i64).unsigned_abs() <= bytes.into() {
                 // Without gaps: all between the lowest and the highest byte.
-                true if !turns.is_empty() => {
-                    let ends = [turns.start, turns.end - 1].map(|turn| stride.access_in(turn).address);
+                true if !iterations.is_empty() => {
+                    let ends = [iterations.start, iterations.end - 1]
+                        .map(|iteration| stride.access_in(iteration).address);
                     let [low, high] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
                     touched_bits(line, line_bytes, origin.space.place(low), high - low + u64::from(bytes))
                 }
-                _ => turns.fold(0, |bits, turn| bits | touch(turn)),
+                _ => iterations.fold(0, |bits, iteration| bits | touch(iteration)),
             };
         }
         TouchedBits { all, asked: asked.map_or(0, |(_, bits)| bits) }
     }
 
-    /// The lines of the loop's first turn, by their addresses.
+    /// The lines of the loop's first iteration, by their addresses.
     fn first_lines(self, line_bytes: u32) -> impl Iterator<Item = u64> {
         let touch = move |stride: &Stride| {
             let Access { address, bytes, .. } = stride.access;
@@ -378,10 +391,10 @@ impl LineWalk<'_> {
     }
 }
 
-/// The turns of a loop, of so many, in which accesses that begin at `first` and go a step each time touch a line.
-fn turns_that_touch(
+/// The iterations in which accesses that begin at `first` and go a step each time touch a line.
+fn iterations_that_touch(
     step: i64,
-    turns: u64,
+    iterations: u64,
     first: u64,
     (line, line_bytes): (u64, u64),
     bytes: u64,
@@ -397,6 +410,6 @@ fn turns_that_touch(
         step if step > 0 => (-(-least).div_euclid(step), most.div_euclid(step) + 1),
         step => (-most.div_euclid(-step), (-least).div_euclid(-step) + 1),
     };
-    let within = |turn: i64| turn.max(0).unsigned_abs().min(turns);
+    let within = |iteration: i64| iteration.max(0).unsigned_abs().min(iterations);
     within(from)..within(to)
 }

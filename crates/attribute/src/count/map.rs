@@ -1,14 +1,14 @@
-//! Other places for the bytes of objects: what an edit of a program's data does to its addresses.
+//! Other places for the bytes of objects: how an edit of a program's data changes addresses.
 
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::TypeId;
 
 use crate::objects::classes::Home;
 
-/// An object whose bytes may lie elsewhere.
+/// An object whose bytes may be moved.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectRef<'p> {
-    /// The process whose memory it is in.
+    /// The process that has it in memory.
     pub process: ProcessId,
     /// The thread that accesses it, or made it.
     pub thread: ThreadId,
@@ -16,51 +16,54 @@ pub struct ObjectRef<'p> {
     pub allocation: Option<u64>,
     /// Its home.
     pub home: &'p Home,
-    /// Type of its elements, if the allocation tells.
+    /// Type of its elements, if the allocation names one.
     pub element: Option<TypeId>,
     /// Address of the first byte.
     pub base: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// Bytes of an element: the size of its type, else what an allocator of arrays was told. `None` if neither is known, or the object
-    /// is no whole number of elements.
+    /// Bytes of an element: the size of its type, else the size passed to an allocator of arrays.
+    /// `None` if neither is known, or the object is not a whole number of elements.
     pub element_bytes: Option<u64>,
 }
 
 /// A place of some of an access's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedPiece {
-    /// Offset in the object, as it was, of the first of the bytes that lie here.
+    /// Original offset in the object of the first byte of this piece.
     pub offset: u64,
     /// Address of the first byte now.
     pub address: u64,
     /// Bytes now, at least 1; they may be fewer than they were.
     pub bytes: u32,
-    /// It is a link that leads to the pieces behind it, and is read, whatever becomes of these: an access of its own.
+    /// It is a link to the pieces behind it, and is read on the way to them: an access of its own.
     pub is_link: bool,
 }
 
-/// Says where the bytes of objects lie under another layout. It is asked in replay order, but an answer must not depend on what was
-/// asked before.
+/// Places the bytes of objects under another layout. It is called in replay order, but a result
+/// must not depend on earlier calls.
 ///
-/// An access of which all bytes lie side by side is simulated there. One in several pieces is still one access, and counts as deep as
-/// the piece that had to go deepest. What goes over many lines, a copy of an object, is so many accesses before and after: each piece is
-/// cut into lines on its own. What [`AddressMap::moves`] denies stays where it is; so do stack variables and bytes that no
-/// object has, unless [`AddressMap::places_the_rest`].
+/// An access whose bytes all lie side by side is simulated there. One in several pieces is still
+/// one access, and counts with the depth of its deepest piece. A copy of an object over many lines
+/// is as many accesses before and after: each piece is cut into lines on its own. Objects for which
+/// [`AddressMap::moves`] returns false stay where they are. So do stack variables and bytes of no
+/// object, unless [`AddressMap::places_the_rest`].
 pub trait AddressMap: Send + Sync {
-    /// Returns whether any byte of an object lies elsewhere, or any access to it takes more. Asked once an object.
+    /// Returns whether any byte of an object moves, or any access to it needs more accesses. Called
+    /// once per object.
     fn moves(&self, object: &ObjectRef<'_>) -> bool;
 
     /// Adds the pieces in which `bytes` of an object from `offset` on lie, in the order in which they are accessed. None if all of them
     /// are gone: then there is no access.
     fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>);
 
-    /// Returns how far apart bytes lie that were `step` apart, modulo 2^64, from `offset` on again and again up to the offset `last`. With that
-    /// the accesses of a loop stay one record. `None` if they are not evenly apart, or in several pieces.
+    /// Returns the new distance between bytes that were `step` apart (modulo 2^64), from `offset`
+    /// on up to the offset `last`. With it, the accesses of a loop stay one record. `None` if the
+    /// distances differ, or the bytes lie in several pieces.
     fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64>;
 
-    /// Says whether stacks and bytes that no object has go to fixed places too: stacks by thread, other pages in
-    /// the order of their first use. Then no address of the trace decides anything.
+    /// Returns whether stacks and bytes of no object go to fixed places, too: stacks by thread,
+    /// other pages in the order of their first use. Then no address of the trace matters.
     fn places_the_rest(&self) -> bool {
         false
     }

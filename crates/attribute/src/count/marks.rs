@@ -58,7 +58,7 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Takes up the path that the stream's stack is on, where paths are told apart.
+    /// Updates the path that the stream's stack is on, where paths are distinguished.
     #[inline]
     pub(crate) fn follow_path(&mut self, stream: &mut Stream) {
         if self.contexts.has_paths {
@@ -67,7 +67,7 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Tells the caches of an operation that orders threads, with the class of the object that does.
+    /// Passes an operation that orders threads to the caches, with the class of its object.
     fn synced(&mut self, kind: SyncKind, address: u64, stream: &mut Stream) {
         let of_frame =
             || stream.stack.frame_of(address).map(|function| self.memory.class_of_frames(function));
@@ -76,7 +76,7 @@ impl<E: Engine> Profiler<E> {
         self.caches.synced(NewSync { kind, address, class, classes, paths });
     }
 
-    /// Tells the caches of a block of a class.
+    /// Passes the beginning of a block of a class to the caches.
     fn begun(&mut self, address: u64, bytes: u64, class: Option<ClassId>) {
         if let Some(class) = class {
             let (classes, paths) = (&self.memory.classes, &self.memory.paths);
@@ -84,7 +84,7 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Makes a block known; none if the allocator had nothing to give.
+    /// Adds a block; nothing if the allocator failed.
     fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, stream: &mut Stream) -> Option<ClassId> {
         if base == 0 {
             return None;

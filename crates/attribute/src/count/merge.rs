@@ -6,8 +6,8 @@ use memlode_trace::sites::{Site, SiteId};
 use crate::objects::classes::Classes;
 use crate::objects::paths::Paths;
 use crate::profile::{Cell, Profile, level_counters};
+use crate::residencies::Residencies;
 use crate::sampled::sample::Gaps;
-use crate::stays::Stays;
 
 /// Counts of one profiler.
 pub(crate) struct Part {
@@ -17,13 +17,13 @@ pub(crate) struct Part {
     pub classes: Classes,
     /// Numbers that all parts agree on, for every shard sees every call and every allocation.
     pub paths: Paths,
-    /// Dirty lines that went outwards past each level.
+    /// Dirty lines that each level passed to the next.
     pub write_backs: Vec<u64>,
     pub gaps: Option<Gaps>,
     /// Indexed by site; all of them from one shard.
     pub walks: Vec<Walk>,
     pub has_translations: bool,
-    pub stays: Stays,
+    pub residencies: Residencies,
 }
 
 /// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
@@ -31,7 +31,7 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     let mut parts = parts.into_iter();
     let first = parts.next().expect("at least one part");
     let Part { mut sites, mut classes, paths, mut write_backs, mut cells, gaps, mut walks, .. } = first;
-    let (has_translations, mut stays) = (first.has_translations, first.stays);
+    let (has_translations, mut residencies) = (first.has_translations, first.residencies);
     for part in parts {
         // One may have learnt of more than another before its last event.
         if part.sites.len() > sites.len() {
@@ -41,9 +41,9 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
             walks = part.walks;
         }
         let numbers = classes.take_in(part.classes);
-        let mut more = part.stays;
+        let mut more = part.residencies;
         more.renumber(&numbers);
-        stays.add(more);
+        residencies.add(more);
         cells.extend(
             part.cells.into_iter().map(|cell| Cell { class: numbers[cell.class.0 as usize], ..cell }),
         );
@@ -52,7 +52,7 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
         }
     }
     let numbers = classes.sort();
-    stays.renumber(&numbers);
+    residencies.renumber(&numbers);
     for cell in &mut cells {
         cell.class = numbers[cell.class.0 as usize];
     }
@@ -76,6 +76,6 @@ pub(crate) fn merge(parts: Vec<Part>) -> Profile {
         walks,
         has_translations,
         remote: None,
-        stays,
+        residencies,
     }
 }

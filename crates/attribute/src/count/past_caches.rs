@@ -1,4 +1,4 @@
-//! Stores past the caches: the lines that they are writing, whose bytes go to memory together.
+//! Stores past the caches: the lines that are being written, whose bytes go to memory together.
 
 use memlode_simulate::{Fragment, MemRef, Shape};
 use rustc_hash::FxHashMap;
@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 use crate::count::engine::Engine;
 use crate::count::profiler::Profiler;
 
-/// Lines of a set that are written at the same time. Processors have ten or twelve buffers for all lines; they are divided by sets
-/// here, so that shards of a trace, which know of their own sets alone, find what one simulation of all finds.
+/// Lines of a set that are written at the same time. Processors have ten or twelve buffers for all
+/// lines. Here they are divided by sets, so that shards of a trace, which know only their own sets,
+/// give the same result as one simulation.
 const LINES: usize = 4;
 
 /// The lines that each core is writing.
@@ -36,8 +37,8 @@ impl Combining {
 }
 
 impl<E: Engine> Profiler<E> {
-    /// One store, in as many places. It counts as answered by memory where it begins a line, and as a hit where its lines are being
-    /// written already.
+    /// One store, in one or several places. It counts as served by memory where it begins a line,
+    /// and as a hit where its lines are being written already.
     #[cold]
     pub(crate) fn store_past_caches(&mut self, cell: u32, access: MemRef, fragments: &[Fragment]) {
         let (depth, begun) = self.begin_lines(access.core, fragments);
@@ -51,7 +52,7 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Writes to lines; returns how many levels that counts as having missed, and how many lines begin with it.
+    /// Writes to lines; returns how many levels count as missed, and how many lines begin with it.
     pub(crate) fn begin_lines(&mut self, core: u32, fragments: &[Fragment]) -> (u8, u32) {
         let line_bytes = u64::from(self.line_bytes);
         let lines = fragments.iter().flat_map(|fragment| {

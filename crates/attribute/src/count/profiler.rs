@@ -27,10 +27,10 @@ use crate::objects::classes::{ClassId, Classes, Home};
 use crate::objects::paths::Paths;
 use crate::objects::stacks::ThreadStack;
 use crate::profile::{Cell, Profile};
+use crate::residencies::{LineFetch, Residencies};
 #[cfg(doc)]
 use crate::sampled::sample::Gaps;
 use crate::setup::NamedPages;
-use crate::stays::{LineFetch, Stays};
 
 /// A global variable of a loaded image, at its run-time address.
 #[derive(Clone, Debug)]
@@ -47,22 +47,24 @@ pub struct LoadedGlobal {
 
 /// Feeds batches through a cache hierarchy and counts by thread, site and object class.
 ///
-/// Batches of one stream must come in order; how threads are interleaved decides what a shared cache sees.
-/// Thread *t* runs on core *t* modulo the number of cores, unless told otherwise. Processes have address spaces of their own: their
-/// lines differ even where their addresses do not.
+/// Batches of one stream must come in order; the interleaving of threads decides what a shared
+/// cache sees. Thread *t* runs on core *t* modulo the number of cores, unless cores are given.
+/// Processes have address spaces of their own: their lines differ even where their addresses do
+/// not.
 ///
-/// Over a gap in the trace caches keep what they held: of what the program used in the meantime nothing is known. Counts
-/// behind a gap are therefore estimates ("stitched" samples: Kessler, Hill and Wood, "A comparison of trace-sampling
-/// techniques for multi-megabyte caches", IEEE Transactions on Computers 43(6), 1994), and [`Gaps::bounds`] says between
-/// which numbers the truth lies.
+/// Over a gap in the trace, caches keep their contents, because the accesses in the gap are
+/// unknown. Counts behind a gap are therefore estimates ("stitched" samples: Kessler, Hill and
+/// Wood, "A comparison of trace-sampling techniques for multi-megabyte caches", IEEE Transactions
+/// on Computers 43(6), 1994), and [`Gaps::bounds`] gives the bounds of the true number.
 ///
-/// Several profilers may each have one shard of the same trace ([`Shards`]): see [`Profiler::finish_all`].
+/// Several profilers may each have one shard of the same trace ([`Shards`]): see
+/// [`Profiler::finish_all`].
 pub struct Profiler<E = Hierarchy> {
     pub(crate) caches: E,
     /// Levels of cache.
     pub(crate) levels: usize,
     pub(crate) line_bytes: u32,
-    /// Which shard of the trace is its own, and how they are told apart.
+    /// The profiler's own shard, and the division into shards.
     pub(crate) shard: (usize, Shards),
     /// The cores that threads run on.
     cores: Vec<u32>,
@@ -75,7 +77,8 @@ pub struct Profiler<E = Hierarchy> {
     processes: FxHashMap<ProcessId, Option<Objects>>,
     /// Keyed by thread and stream: a signal handler has a stack of its own. `None` while in use.
     stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
-    /// Accesses that have lines of another shard, too: what is known here of how deep they went.
+    /// Accesses that have lines of another shard, too, and their depths as far as they are known
+    /// here.
     pub(crate) cut: Vec<CutAccess>,
     /// Lines that are being written past the caches.
     pub(crate) combining: Combining,
@@ -92,11 +95,11 @@ pub(crate) struct KnownSites {
     pub all: Vec<Site>,
     /// Indexed by site.
     pub facts: Vec<SiteFacts>,
-    /// The names that came last, if anybody tells them.
+    /// The latest names, if the trace has them.
     pub names: Option<Arc<SiteTable>>,
 }
 
-/// The classes of objects, whatever process they are in.
+/// The classes of objects, in all processes.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub classes: Classes,
@@ -106,11 +109,11 @@ pub(crate) struct Memory {
     named_pages: Vec<NamedPages>,
 }
 
-/// The source of the accesses at hand.
+/// The source of the current accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin {
     pub thread: ThreadId,
-    /// The context that cells are told apart by.
+    /// The context by which cells are distinguished.
     pub context: Context,
     pub process: ProcessId,
     pub core: usize,
@@ -118,7 +121,7 @@ pub(crate) struct Origin {
     pub space: Space,
 }
 
-/// The stream of a thread whose events are at hand, and what its events are resolved by.
+/// The current stream of a thread, and what its events are resolved by.
 pub(crate) struct Stream {
     pub origin: Origin,
     /// The objects of its process.
@@ -159,7 +162,7 @@ impl<E: Engine> Profiler<E> {
         profiler
     }
 
-    /// Learns all sites there are; those that were known before come first.
+    /// Adds sites; those that were known before come first.
     pub fn know(&mut self, sites: &[Site]) {
         let new = &sites[self.sites.all.len()..];
         self.sites.facts.extend(new.iter().map(SiteFacts::new));
@@ -177,20 +180,20 @@ impl<E: Engine> Profiler<E> {
         Profiler { cores, ..self }
     }
 
-    /// Tells the simulator which cells touch such memory.
+    /// Sets the named pages, and passes to the simulator which cells touch them.
     pub fn with_named_pages(mut self, named_pages: Vec<NamedPages>) -> Profiler<E> {
         self.memory.named_pages = named_pages;
         self
     }
 
-    /// Tells accesses on different call paths apart: each has a cell of its own.
+    /// Distinguishes accesses on different call paths: each path has its own cells.
     pub fn by_path(mut self) -> Profiler<E> {
         self.contexts.has_paths = true;
         self
     }
 
-    /// To be called first if the trace has gaps. `certain` are the caches, still empty, if exact LRU ones are simulated: what those
-    /// held behind a gap can be bounded.
+    /// Prepares for a trace with gaps; to be called first. `certain` are the caches, still empty,
+    /// if they are exact LRU ones: then misses behind a gap can be bounded.
     pub fn watch_gaps(&mut self, certain: Option<Hierarchy>) {
         let levels = self.caches.counters().len();
         self.gaps = Some(GapWatch::new(levels, certain.map(Bounds::new)));
@@ -211,7 +214,8 @@ impl<E: Engine> Profiler<E> {
         self.observe_piece(&Piece::whole(batch));
     }
 
-    /// A piece of a chunk. The pieces of a chunk come in order; those of other streams may come between them.
+    /// Simulates a piece of a chunk. The pieces of a chunk come in order; those of other streams
+    /// may come between them.
     pub fn observe_piece(&mut self, piece: &Piece<'_>) {
         self.observe_piece_by(&mut Direct, piece);
     }
@@ -258,7 +262,7 @@ impl<E: Engine> Profiler<E> {
                 None => {}
             }
         }
-        self.label_stays(&stream);
+        self.label_residencies(&stream);
         self.settle();
         if looks_itself {
             let mut walks = Vec::new();
@@ -276,13 +280,13 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Says of the lines that came meanwhile, and are followed, which blocks they have.
+    /// Labels the followed lines that came meanwhile with their blocks.
     #[inline]
-    pub(crate) fn label_stays(&mut self, stream: &Stream) {
+    pub(crate) fn label_residencies(&mut self, stream: &Stream) {
         let Profiler { caches, fetches, cells, line_bytes, .. } = self;
         let Stream { origin: Origin { space, .. }, objects, .. } = stream;
         let unit = u64::from(line_bytes.div_ceil(64));
-        caches.label_stays(|Fetched { line, touched, tag }| {
+        caches.label_residencies(|Fetched { line, touched, tag }| {
             let Some(Tagged::Place(cell)) = tag.map(Tag::stands_for) else { return 0 };
             if touched.asked == 0 {
                 return 0;
@@ -296,7 +300,7 @@ impl<E: Engine> Profiler<E> {
         });
     }
 
-    /// Adds what was seen of how sites walk.
+    /// Adds the walks of sites.
     fn walked(&mut self, walks: &[(SiteId, Walk)]) {
         for (site, walk) in walks {
             let place = site.0 as usize;
@@ -312,7 +316,7 @@ impl<E: Engine> Profiler<E> {
         Profiler::finish_all(vec![self])
     }
 
-    /// The counts, and what counted them.
+    /// Returns the counts, and the engine that made them.
     pub fn finish_with_caches(self) -> (Profile, E) {
         let (part, caches) = self.part();
         (merge(vec![part]), caches)
@@ -346,12 +350,16 @@ impl<E: Engine> Profiler<E> {
             write_backs: self.caches.counters().iter().map(|level| level.write_backs).collect(),
             gaps,
             walks: self.walks,
-            stays: Stays::new(self.caches.stays(), self.fetches, self.caches.followed_levels()),
+            residencies: Residencies::new(
+                self.caches.residencies(),
+                self.fetches,
+                self.caches.followed_levels(),
+            ),
         };
         (part, self.caches)
     }
 
-    /// Returns what a cell has done.
+    /// Returns the counts of a cell.
     fn counts_of(&self, cell: u32) -> Counts {
         let site = self.cells.keys[cell as usize].1;
         let is_write = self.sites.facts[site.0 as usize].is_write;
@@ -362,7 +370,7 @@ impl<E: Engine> Profiler<E> {
     /// Accesses are of that run from now on. Nothing waits to be settled.
     fn begin_run(&mut self, run: usize) {
         if let Some(mut gaps) = self.gaps.take_if(|gaps| gaps.ledger.is_elsewhere(run)) {
-            gaps.ledger.turn_to(run, |cell| self.counts_of(cell));
+            gaps.ledger.iteration_to(run, |cell| self.counts_of(cell));
             self.gaps = Some(gaps);
         }
     }
@@ -384,7 +392,7 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Tells the caches where in its object the next access lies, if they ask.
+    /// Reports to the caches where in its object the next access lies, if they take places.
     #[inline(always)]
     fn tell_place(&mut self, stream: &Stream, address: u64) {
         if self.caches.takes_places() {
@@ -455,7 +463,7 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// Finds the cell of an access, whose class may be known, and leaves it with the site.
+    /// Finds the cell of an access, whose class may be known, and remembers it for the site.
     #[cold]
     #[inline(never)]
     fn find_cell(
@@ -491,7 +499,7 @@ impl<E: Engine> Profiler<E> {
         number
     }
 
-    /// Adds a cell, and says to the simulator what it stands for.
+    /// Adds a cell, and introduces it to the simulator.
     fn add_cell(&mut self, cell: (Context, SiteId, ClassId)) -> u32 {
         let number = self.cells.add(cell);
         let ((context, site, class), Memory { classes, paths, named_pages, .. }) = (cell, &self.memory);

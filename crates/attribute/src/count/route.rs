@@ -1,4 +1,4 @@
-//! The way of an access from the trace to the caches: as it was made, or as it would be under another layout.
+//! The route of an access from the trace to the caches: direct, or through another layout.
 
 use memlode_replay::{Events, LoopPart, Piece, Walk};
 use memlode_trace::event::Stride;
@@ -12,7 +12,7 @@ pub(crate) trait Route<E: Engine> {
     /// Accesses and marks.
     fn events(&mut self, profiler: &mut Profiler<E>, stream: &mut Stream, events: Events<'_>);
 
-    /// Turns of a loop, and its strides there.
+    /// Iterations of a loop, and its strides there.
     fn repeat(
         &mut self,
         profiler: &mut Profiler<E>,
@@ -26,7 +26,7 @@ pub(crate) trait Route<E: Engine> {
         false
     }
 
-    /// Ends a piece, and adds what it saw of how sites walk.
+    /// Ends a piece, and adds the walks of its sites.
     fn ends(&mut self, _piece: &Piece<'_>, _walks: &mut Vec<(SiteId, Walk)>) {}
 }
 

@@ -1,6 +1,7 @@
-//! The fast path of almost every access: to one line, of memory whose class is known, by a site whose cell is known. The loop over these
-//! keeps in registers what it asks for each time; it calls others only for lines that are not the most recent ones of their sets, for memory of
-//! no object, and for sites that go from one class to another.
+//! The fast path of almost every access: to one line, of memory whose class is known, by a site
+//! whose cell is known. The loop over these accesses keeps in registers what each of them needs. It
+//! calls other code only for lines that are not the most recent ones of their sets, for memory of
+//! no object, and for sites that change from one class to another.
 
 use memlode_replay::Events;
 use memlode_simulate::{Asked, MemRef, Tag};
@@ -23,12 +24,12 @@ pub(crate) struct SiteFacts {
     pub key: u64,
     /// Hits of that cell, and accesses that wait, that are counted here alone so far.
     pub hits: u64,
-    /// That cell.
+    /// The cell.
     pub cell: u32,
-    /// All objects of the site are of that class, wherever they lie.
+    /// All objects of the site are of this class, wherever they lie.
     pub is_fixed: bool,
     pub is_write: bool,
-    /// It stores past the caches. Such a site remembers no cell, and goes the long way.
+    /// It stores past the caches. Such a site remembers no cell, and takes the slow path.
     pub is_past_caches: bool,
 }
 
@@ -46,7 +47,7 @@ impl SiteFacts {
         ClassId(self.key as u32)
     }
 
-    /// Counts hits with their cell, by which `counted` goes; says how many.
+    /// Adds the hits to the counts of their cell in `counted`; returns the number of hits.
     #[inline(always)]
     pub fn count_hits(&mut self, counted: &mut [u64]) -> u64 {
         let hits = std::mem::take(&mut self.hits);
@@ -79,7 +80,7 @@ struct Finder<'p> {
 }
 
 impl Finder<'_> {
-    /// The class of an access, which may be [`NOBODY`]'s so far, and its cell, if they are known.
+    /// The class of an access, which may be [`NOBODY`] so far, and its cell, if they are known.
     #[inline(never)]
     fn find(
         &mut self,
@@ -123,7 +124,7 @@ impl<E: Engine> Profiler<E> {
             match events.marks.split_first() {
                 Some(((at, mark), rest)) if *at as usize <= events.before || access.is_none() => {
                     // Blocks come and go with marks that are no calls.
-                    self.label_stays(stream);
+                    self.label_residencies(stream);
                     self.mark(mark, stream);
                     events.marks = rest;
                 }

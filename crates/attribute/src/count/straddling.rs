@@ -1,4 +1,5 @@
-//! Accesses that have lines of two shards: each simulates its part, and tells the other how deep it went.
+//! Accesses that have lines of two shards: each shard simulates its part, and passes the depth to
+//! the other.
 
 use std::sync::Arc;
 
@@ -40,8 +41,8 @@ impl<E: Engine> Profiler<E> {
         self.cut.push(CutAccess { cell, is_first: half.is_first, depth, cut, cuts: cuts.clone() });
     }
 
-    /// The piece is over: tells the other shards how deep second halves went, and counts the first ones whose second ones are
-    /// told.
+    /// Ends the piece: passes the depths of second halves to the other shards, and counts first
+    /// halves whose second depth has come.
     pub(crate) fn join(&mut self) {
         let mut cut = std::mem::take(&mut self.cut);
         for second in cut.extract_if(.., |access| !access.is_first) {
@@ -53,7 +54,7 @@ impl<E: Engine> Profiler<E> {
         self.cut = cut;
     }
 
-    /// Returns whether this shard counts what none of them simulates.
+    /// Returns whether this shard counts accesses that no shard simulates.
     pub(crate) fn counts_for_all(&self) -> bool {
         self.shard.0 == 0
     }

@@ -1,10 +1,11 @@
-//! The allocation calls of a trace, in replay order: what a program asked its allocators for.
+//! The allocation calls of a trace, in replay order: the program's requests to its allocators.
 //!
 //! ```text
 //!   marks of all threads ─► call path ─► HeapCall: made, resized, ended
 //! ```
-//! A block is numbered as [`ObjectRef::allocation`](crate::ObjectRef) numbers it. An allocator of the program's own may hand out parts
-//! of a block that another one made: such a block tells where in that one it lies.
+//! A block is numbered as [`ObjectRef::allocation`](crate::ObjectRef) numbers it. An allocator of
+//! the program may return parts of a block that another one made: such a block records where in
+//! that one it lies.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,7 +24,7 @@ use crate::objects::stacks::ThreadStack;
 /// A call of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapCall {
-    /// The process whose memory it is in.
+    /// The process that has it in memory.
     pub process: ProcessId,
     /// The thread that called.
     pub thread: ThreadId,
@@ -42,15 +43,16 @@ pub struct MadeBlock {
     pub base: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// Bytes of an element, if the allocator was told a number of them.
+    /// Bytes of an element, if the allocator received a number of elements.
     pub array_of: Option<u64>,
-    /// Its home, as a profile's classes have it.
+    /// Its home, as in a profile's classes.
     pub home: Home,
-    /// It is a part of this block, so many bytes from its beginning.
+    /// The block of which it is a part, and the offset in that block.
     pub inside: Option<(u64, u64)>,
 }
 
-/// Hands over the allocation calls of a complete trace, in replay order, until so many chunks are done. `workers` threads help to decode.
+/// Returns the allocation calls of a complete trace, in replay order, up to a number of chunks.
+/// `workers` threads help to decode.
 pub fn heap_calls(
     trace: &Trace,
     chunks: usize,
@@ -69,8 +71,8 @@ pub fn heap_calls(
     trace.interleave_shards(&Shards::one(), workers, vec![consume])
 }
 
-/// Returns the blocks of each process that accesses of some sites use, by number, in the order in which these first use them. It looks at
-/// so many chunks, which `workers` threads help to decode.
+/// Returns the blocks of each process that accesses of some sites use, by number, in the order of
+/// their first use. It reads up to a number of chunks, which `workers` threads help to decode.
 pub fn first_uses(
     trace: &Trace,
     chunks: usize,
@@ -96,10 +98,10 @@ pub fn first_uses(
             if let Some(PieceEnd::Loop(part)) = end {
                 let strides = part.strides();
                 let strides: Vec<_> = strides.iter().filter(|stride| wanted(stride.access.site)).collect();
-                let turns = if strides.is_empty() { 0 } else { part.turns };
-                for turn in 0..turns {
+                let iterations = if strides.is_empty() { 0 } else { part.iterations };
+                for iteration in 0..iterations {
                     for stride in &strides {
-                        let address = stride.access_in(turn).address;
+                        let address = stride.access_in(iteration).address;
                         used.entry(process).or_default().note(&calls, process, address);
                     }
                 }
@@ -151,7 +153,7 @@ struct Calls<'t> {
 /// The live blocks of a process.
 #[derive(Default)]
 struct Blocks {
-    /// So many were made.
+    /// The number of blocks made.
     made: u64,
     /// Keyed by base.
     live: BTreeMap<u64, LiveBlock>,
@@ -193,7 +195,7 @@ impl Blocks {
         (number, inside)
     }
 
-    /// Ends a block; of one that fills another from its beginning on, the outer one.
+    /// Ends a block; if another one begins at the same place inside it, the outer one.
     fn end(&mut self, base: u64) -> Option<u64> {
         let LiveBlock { number, inside, .. } = self.live.remove(&base)?;
         match inside {
@@ -203,10 +205,10 @@ impl Blocks {
     }
 }
 
-/// A block that a mark brings to life: its allocation, base and size, and bytes of an element of an array.
+/// A block that a mark makes: its allocation, base and size, and bytes of an element of an array.
 type Made = (SiteId, u64, u64, Option<u64>);
 
-/// Returns the block that a mark brings to life, and the base of the one that it ends.
+/// Returns the block that a mark makes, and the base of the one that it ends.
 fn allocation(mark: &Mark) -> (Option<Made>, Option<u64>) {
     let (made, ended) = match *mark {
         Mark::Alloc { site, base, count, element_bytes } => {
@@ -268,7 +270,7 @@ impl<'t> Calls<'t> {
         ControlFlow::Continue(())
     }
 
-    /// Follows a mark, whoever called.
+    /// Follows a mark of any caller.
     fn allocate(&mut self, process: ProcessId, mark: &Mark) {
         let (made, ended) = allocation(mark);
         if made.is_none() && ended.is_none() {

@@ -1,4 +1,4 @@
-//! One way to replay a trace on a machine, whatever is wanted of it.
+//! One builder for all replays of a trace on a machine.
 //!
 //! ```text
 //!   Simulation::of(&source, &machine).threads(n).under(map)
@@ -33,10 +33,12 @@ use crate::setup::Setup;
 /// One line in this many is followed at first: enough residencies of a small program, and soon fewer of a large one.
 const FOLLOWED_ONE_OF: u64 = 8;
 
-/// A replay of a whole trace through a machine's caches, on one thread and with objects where they were, unless told otherwise.
+/// A replay of a whole trace through a machine's caches; by default on one thread, with objects
+/// where they were.
 ///
-/// Each method that starts it takes a `watch`, which is told after each chunk how many are done, and may stop the replay. Chunks that
-/// cannot be decoded are left out and listed in [`Replayed`]. A trace that is still written is replayed until it is complete.
+/// Each method that starts it takes a `watch`, which receives the number of finished chunks after
+/// each chunk, and may stop the replay. Chunks that cannot be decoded are left out and listed in
+/// [`Replayed`]. A trace that is still being written is replayed until it is complete.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a> {
     pub(crate) source: &'a Source,
@@ -57,22 +59,25 @@ impl<'a> Simulation<'a> {
         Simulation { threads: threads.max(1), ..self }
     }
 
-    /// Tells accesses on different call paths apart, if so: each path has cells of its own. Only [`Simulation::count`] does that.
+    /// Distinguishes accesses on different call paths, if true: each path has cells of its own.
+    /// Only [`Simulation::count`] does that.
     pub fn by_path(self, by_path: bool) -> Simulation<'a> {
         Simulation { by_path, ..self }
     }
 
-    /// Puts the bytes of objects where a map says, if there is one. Only [`Simulation::count`] and [`Simulation::causes`] do that. The accesses
-    /// of a trace that is still written stay where they are.
+    /// Moves the bytes of objects by a map, if there is one. Only [`Simulation::count`] and
+    /// [`Simulation::causes`] do that. The accesses of a trace that is still being written stay
+    /// where they are.
     pub fn under(self, map: Option<&'a dyn AddressMap>) -> Simulation<'a> {
         Simulation { map, ..self }
     }
 
     /// Counts the levels that served each access, by the rules of exact LRU caches.
     ///
-    /// Decodes on all threads and simulates on as many of them as make the trace fastest and the shape of the caches allows; on one
-    /// if the trace has gaps or objects lie elsewhere, since objects come and go in replay order. Where one of several threads
-    /// simulates, the outer levels have another one to themselves ([`ThreadedOuterLevels`]).
+    /// Decodes on all threads, and simulates on as many of them as is fastest and the shape of the
+    /// caches allows. One thread simulates if the trace has gaps or objects are moved, since
+    /// objects come and go in replay order. Then the outer levels have another thread, if there is
+    /// one ([`ThreadedOuterLevels`]).
     ///
     /// # Errors
     /// That the machine's caches cannot be simulated.
@@ -83,7 +88,7 @@ impl<'a> Simulation<'a> {
         let Simulation { source, machine, threads, map, .. } = self;
         let (gaps, mut empty) = (source.may_have_gaps(), caches(machine, machine.cores)?);
         if !gaps && map.is_none() {
-            empty = empty.with_stays(FOLLOWED_ONE_OF);
+            empty = empty.with_residencies(FOLLOWED_ONE_OF);
         }
         let shards = match gaps || map.is_some() {
             true => Shards::one(),
@@ -109,7 +114,7 @@ impl<'a> Simulation<'a> {
         Ok((profiler.finish(), replayed))
     }
 
-    /// Returns what counts with these caches.
+    /// Returns a profiler with these caches.
     fn profiler<E: Engine>(self, caches: E) -> Profiler<E> {
         let profiler = Profiler::new(&[], caches);
         if self.by_path { profiler.by_path() } else { profiler }
@@ -147,8 +152,9 @@ impl<'a> Simulation<'a> {
 
     /// Counts by the machine's own rules, and finds why accesses missed.
     ///
-    /// One thread simulates the caches: the fully associative ones that tell capacity from conflict have one set. If there are no
-    /// gaps, another has all that comes before them ([`ThreadedDetailed`]). The others decode.
+    /// One thread simulates the caches: the fully associative ones, by which capacity misses and
+    /// conflicts are distinguished, have one set. If there are no gaps, another thread does
+    /// everything before the caches ([`ThreadedDetailed`]). The others decode.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
@@ -190,13 +196,14 @@ impl<'a> Simulation<'a> {
         Ok((DetailedProfile { profile, details, setup }, replayed))
     }
 
-    /// Returns the number of the program's threads; as many as there are cores while nobody knows it, as the caches of a core that
-    /// runs nothing change nothing.
+    /// Returns the number of the program's threads, or of cores while it is unknown: the caches of
+    /// an idle core change nothing.
     pub(crate) fn most_threads(self) -> usize {
         self.source.threads().unwrap_or(self.machine.cores as usize)
     }
 
-    /// Has a profiler see the whole trace by the route through the map, if there is one and the trace is complete.
+    /// Passes the whole trace to a profiler by the route through the map, if there is one and the
+    /// trace is complete.
     fn observe_under_map<E: TakesFragments + Send>(
         self,
         profiler: &mut Profiler<E>,
@@ -212,7 +219,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Has a profiler see the whole trace by a route, which `helpers` threads help to decode.
+    /// Passes the whole trace to a profiler by a route, which `helpers` threads help to decode.
     pub(crate) fn observe<E: Engine + Send>(
         self,
         profiler: &mut Profiler<E>,
@@ -245,7 +252,7 @@ pub(crate) fn prepared<E: Engine>(
         .with_named_pages(setup.named.clone())
 }
 
-/// Tells `watch` when a piece is the last of its chunk.
+/// Calls `watch` when a piece is the last of its chunk.
 pub(crate) fn watched(
     piece: &Piece<'_>,
     done: &mut usize,
@@ -266,7 +273,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Tells a profiler what has come in since the last time. To be called before each piece.
+    /// Passes new names and globals to a profiler. To be called before each piece.
     #[inline]
     pub fn follow<E: Engine>(&mut self, source: &Source, profiler: &mut Profiler<E>) {
         let latest = source.news();
@@ -280,7 +287,7 @@ impl Known {
     }
 }
 
-/// Makes the globals of a trace's images from `first` on known; says how many images there are.
+/// Adds the globals of a trace's images from number `first` on; returns the number of images.
 fn add_globals<E: Engine>(trace: &Trace, first: usize, profiler: &mut Profiler<E>) -> usize {
     for image in &trace.images()[first..] {
         let Some(module) = trace.modules().get(image.module.0 as usize) else { continue };

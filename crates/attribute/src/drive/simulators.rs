@@ -1,4 +1,4 @@
-//! From a machine's description to what simulates it: the caches alone, or with everything that watches them.
+//! Simulators of a machine by its description: the caches alone, or with all layers.
 
 use memlode_machine::{self as machine, Machine};
 use memlode_simulate::{
@@ -31,9 +31,10 @@ fn shape(level: &machine::Level) -> LevelSpec {
     LevelSpec { bytes, ways, line_bytes, shared_by }
 }
 
-/// The machine with all that its description tells of, for a program of at most `threads` threads.
+/// The machine with everything in its description, for a program of at most `threads` threads.
 ///
-/// Cores behind the last that a thread runs on are left out: a cache that is shared with them alone is as good as private.
+/// Cores that no thread runs on are left out: a cache that is shared only with them is as good as
+/// private.
 pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Detailed, ImpossibleMachine> {
     let cores = needed(machine, setup, threads);
     let mut detailed = match has_rules(machine, setup, threads) {
@@ -55,7 +56,7 @@ pub fn detailed(machine: &Machine, setup: &Setup, threads: usize) -> Result<Deta
     Ok(detailed)
 }
 
-/// The translations of the first `cores` of a machine's cores, if its description tells of any.
+/// The translations of the first `cores` of a machine's cores, if its description has any.
 fn translations(machine: &Machine, setup: &Setup, cores: u32) -> Result<Option<Tlb>, ImpossibleTlb> {
     if machine.tlbs.is_empty() {
         return Ok(None);
@@ -82,12 +83,13 @@ pub(crate) fn timed_caches(
     Ok((caches(machine, cores)?, translations(machine, setup, cores)?))
 }
 
-/// Cores that a program of so many threads needs.
+/// Cores that a program with this number of threads needs.
 pub(crate) fn needed(machine: &Machine, setup: &Setup, threads: usize) -> u32 {
     setup.cores(machine, threads).into_iter().max().map_or(1, |last| last + 1)
 }
 
-/// Returns whether a program of so many threads meets anything that a [`Hierarchy`] has not. One core alone needs no coherence.
+/// Returns whether a program with this number of threads needs more than a [`Hierarchy`]. One core
+/// alone needs no coherence.
 pub(crate) fn has_rules(machine: &Machine, setup: &Setup, threads: usize) -> bool {
     if setup.rules == RuleChoice::Lru {
         return false;

@@ -1,4 +1,4 @@
-//! A trace to replay, be it complete or still being written.
+//! A trace to replay, complete or still being written.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memlode_replay::{LiveTrace, Piece, Replay, Replayed, Shards};
 use memlode_trace::{ChunkRef, Trace};
 
-/// A source of pieces of chunks. Whoever drives a simulation need not know whether the trace is complete.
+/// A source of pieces of chunks; the simulation need not know whether the trace is complete.
 #[derive(Clone)]
 pub enum Source {
     /// A trace directory.
@@ -27,7 +27,7 @@ impl From<Trace> for Source {
 }
 
 impl Source {
-    /// Looks at the trace, as far as it is known. A writer waits meanwhile.
+    /// Reads the trace, as far as it is known. A writer waits meanwhile.
     pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
         match self {
             Source::Stored(trace) => at(trace),
@@ -59,7 +59,7 @@ impl Source {
         }
     }
 
-    /// As [`Replay::interleave`].
+    /// Like [`Replay::interleave`].
     pub(crate) fn interleave(
         &self,
         workers: usize,
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// As [`Replay::interleave_shards`].
+    /// Like [`Replay::interleave_shards`].
     pub(crate) fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,

@@ -124,7 +124,8 @@ struct Timekeeper {
     /// Facts of cells, by tag.
     cells: Vec<CellFacts>,
     charged: Vec<Charged>,
-    /// Accesses that were not answered by the first level and that nobody was told of: how deep they went.
+    /// Accesses that the first level did not serve and that are not reported yet, with their
+    /// depths.
     missed: Vec<(Tag, u8)>,
 }
 

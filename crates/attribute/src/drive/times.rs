@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Times(FxHashMap<(ThreadId, u8), u64>);
 
 impl Times {
-    /// That of a piece's stream where the piece begins, to be moved on to where it ends. `None` if nobody knows whose it is.
+    /// The clock of a piece's stream where the piece begins, to be advanced to its end. `None` if
+    /// the stream is unknown.
     pub fn at(&mut self, piece: &Piece<'_>) -> Option<&mut u64> {
         let batch = piece.batch;
         let (thread, _) = batch.thread.zip(batch.process)?;

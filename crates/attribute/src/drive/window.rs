@@ -1,11 +1,12 @@
-//! A stretch of a trace that counts, while all of it goes through the caches.
+//! A window of a trace: only its accesses count, but all accesses go through the caches.
 //!
 //! ```text
 //!  replay order  ─ 0 ────── from ───────────── to ──────►
 //!  caches          warmed    warmed, counted    (the end, if accesses are counted)
 //! ```
-//! A simulator of its own stands between the profiler and its caches: it sees each access, numbered as annotated rows are
-//! ([`crate::drive::annotate`]), and keeps the counts of those inside by cell.
+//! A simulator of its own stands between the profiler and its caches: it sees each access, numbered
+//! as annotated rows are ([`crate::drive::annotate`]), and keeps the counts of those inside by
+//! cell.
 
 use std::ops::{ControlFlow, Range};
 
@@ -26,12 +27,13 @@ use crate::profile::Profile;
 pub enum Window {
     /// Accesses by their number in replay order, from 0.
     Accesses(Range<u64>),
-    /// Accesses by the nanosecond that the latest time stamp of their thread says.
+    /// Accesses by the time in nanoseconds of their thread's latest time stamp.
     Nanoseconds(Range<u64>, Clock),
 }
 
 impl Simulation<'_> {
-    /// Counts what is in a window of a trace without gaps. One thread simulates, access by access; the others decode.
+    /// Counts the accesses in a window of a trace without gaps. One thread simulates, access by
+    /// access; the others decode.
     ///
     /// # Errors
     /// That the machine's caches cannot be simulated.
@@ -65,22 +67,22 @@ impl Simulation<'_> {
     }
 }
 
-/// Caches that count what is inside.
+/// Caches that count the accesses in the window.
 struct Windowed {
     caches: Hierarchy,
-    /// Lines that memory answered for.
+    /// Lines that memory has served.
     touched: Touched,
     window: Window,
     /// Number of the next access.
     sequence: u64,
     /// The access before which the next one of a window of accesses begins or ends.
     next_end: u64,
-    /// Stamp of the stream at hand.
+    /// Time stamp of the current stream.
     time: u64,
     is_inside: bool,
     /// Indexed by cell.
     counts: Vec<Counts>,
-    /// Indexed by level, and what the caches had when the window was entered.
+    /// Indexed by level: write-backs when the window was entered.
     write_backs: Vec<u64>,
     write_backs_before: Vec<u64>,
 }
@@ -106,12 +108,12 @@ impl Windowed {
         }
     }
 
-    /// The stream at hand is another one, at this time.
+    /// Switches to another stream, at this time.
     fn begin(&mut self, time: u64) {
         self.time = time;
         if let Window::Nanoseconds(range, clock) = &self.window {
             let is_inside = range.contains(&clock.ns(time));
-            self.turn(is_inside);
+            self.iteration(is_inside);
         }
     }
 
@@ -121,7 +123,7 @@ impl Windowed {
     }
 
     /// Enters the window, or leaves it.
-    fn turn(&mut self, is_inside: bool) {
+    fn iteration(&mut self, is_inside: bool) {
         if is_inside == self.is_inside {
             return;
         }
@@ -138,11 +140,11 @@ impl Windowed {
 
     /// A window of accesses begins or ends here.
     #[cold]
-    fn turn_at_end(&mut self) {
+    fn iteration_at_end(&mut self) {
         if let Window::Accesses(range) = &self.window {
             let is_inside = range.contains(&self.sequence);
             self.next_end = if is_inside { range.end } else { u64::MAX };
-            self.turn(is_inside);
+            self.iteration(is_inside);
         }
     }
 
@@ -150,7 +152,7 @@ impl Windowed {
     #[inline(always)]
     fn comes(&mut self) {
         if self.sequence == self.next_end {
-            self.turn_at_end();
+            self.iteration_at_end();
         }
         self.sequence += 1;
     }
@@ -167,9 +169,9 @@ impl Windowed {
         }
     }
 
-    /// The counts by cell, and what went outwards past each level.
+    /// The counts by cell, and the write-backs of each level.
     fn finish(mut self) -> (Vec<Counts>, Vec<u64>) {
-        self.turn(false);
+        self.iteration(false);
         (self.counts, self.write_backs)
     }
 }

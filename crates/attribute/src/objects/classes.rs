@@ -1,4 +1,4 @@
-//! Classes of objects: what an engineer would call one data structure.
+//! Classes of objects: the units that an engineer would call one data structure.
 
 use memlode_trace::sites::{FunctionId, SiteId, StringId, TypeId};
 use rustc_hash::FxHashMap;
@@ -37,7 +37,7 @@ pub enum Home {
     },
     /// A variable on the stack.
     Stack {
-        /// Function whose frame holds it.
+        /// Function whose frame has the variable.
         function: FunctionId,
         /// The variable, where the access names it.
         variable: Option<StringId>,
@@ -51,7 +51,7 @@ pub struct Class {
     pub home: Home,
     /// Element type, if it is known.
     pub element: Option<TypeId>,
-    /// True if that is what the accesses to its objects say, since the allocation does not.
+    /// True if the type comes from accesses to the objects, because the allocation has none.
     pub element_by_use: bool,
     /// Objects made (1 for a global; 0 for the stack and the unknown, which are not counted).
     pub objects: u64,
@@ -106,7 +106,7 @@ impl Classes {
         class
     }
 
-    /// Returns where the objects of a class live, and their element type if the allocation tells.
+    /// Returns the home of a class's objects, and their element type if the allocation names one.
     pub(crate) fn home(&self, class: ClassId) -> (&Home, Option<TypeId>) {
         let class = &self.classes[class.0 as usize];
         (&class.home, class.element)
@@ -120,8 +120,8 @@ impl Classes {
         class.bytes = class.bytes.saturating_add(bytes);
     }
 
-    /// Makes the classes of another shard of the same trace known, and says what they are called here. Both have counted all
-    /// objects, so those of the other are not added.
+    /// Adds the classes of another shard of the same trace, and returns their numbers here. Both
+    /// have counted all objects, so the other's are not added.
     pub fn take_in(&mut self, other: Classes) -> Vec<ClassId> {
         let mut take = |class: Class| {
             let known = self.of(class.home.clone());
@@ -131,7 +131,7 @@ impl Classes {
         other.classes.into_iter().map(&mut take).collect()
     }
 
-    /// Puts the classes in the order of their homes; says what each is called now.
+    /// Sorts the classes by their homes; returns the new number of each.
     pub fn sort(&mut self) -> Vec<ClassId> {
         let mut order: Vec<usize> = (0..self.classes.len()).collect();
         order.sort_by(|&a, &b| self.classes[a].home.cmp(&self.classes[b].home));
@@ -149,9 +149,10 @@ impl Classes {
 
     /// All classes, by id.
     ///
-    /// `uses` are accesses to objects of a class, and the type that they name. Where many data structures come from one
-    /// function that returns bytes (`xmalloc`), the allocation cannot tell what they are, but on the call path to each of
-    /// them one type is used most: that of more than half of all accesses to the objects.
+    /// `uses` are accesses to objects of a class, and the type that they name. Where many data
+    /// structures come from one function that returns bytes (`xmalloc`), the allocation has no
+    /// type. But on the call path to each of them, one type is used most: more than half of all
+    /// accesses to the objects have it.
     pub fn into_vec(mut self, uses: impl Iterator<Item = (ClassId, Option<TypeId>, u64)>) -> Vec<Class> {
         let mut totals = vec![0u64; self.classes.len()];
         let mut by_type: FxHashMap<(ClassId, TypeId), u64> = FxHashMap::default();

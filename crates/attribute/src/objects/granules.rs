@@ -1,12 +1,13 @@
-//! The class of memory, eight bytes at a time: a memory of answers that took longer to find.
+//! The class of memory, in units of eight bytes: a cache of results that took longer to find.
 //!
-//! Almost every access asks whose memory it touches, and most ask again what was asked before. A page that was asked about
-//! has a table of its granules here, so that the answer is two loads away; what changes hands is forgotten. Pages in the
-//! middle of one block share the table of its class, so a large array costs next to nothing.
+//! Almost every access needs the class of its memory, and most repeat an earlier question. A page
+//! that was looked up has a table of its granules here, so the result is two loads away; entries
+//! are removed when memory gets another owner. Pages in the middle of one block share the table of
+//! its class, so a large array costs almost nothing.
 
 use rustc_hash::FxHashMap;
 
-/// Bytes under one answer. Blocks start at multiples of it, but for globals and odd allocators.
+/// Bytes of a granule. Blocks start at multiples of it, except globals and those of odd allocators.
 pub const GRANULE: u64 = 8;
 
 /// Bytes of a page.
@@ -22,16 +23,16 @@ const RECENT: usize = 8192;
 /// The table of a page of which nothing is known.
 const UNKNOWN: u32 = 0;
 
-/// Answers by granule.
+/// Classes by granule.
 pub struct Granules {
-    /// Tables of so many entries, one behind the other.
+    /// Tables of a fixed number of entries, one behind the other.
     tables: Vec<u32>,
-    /// Indexed by table: whether several pages may have it.
+    /// Indexed by table: whether several pages may use it.
     shared: Vec<bool>,
     /// Tables that no page has any more.
     unused: Vec<u32>,
     pages: FxHashMap<u64, u32>,
-    /// Keyed by answer: the table of pages that have no other.
+    /// Keyed by class: the table of pages that belong to it completely.
     uniform: FxHashMap<u32, u32>,
     /// Page, and where its table begins.
     recent: Box<[(u64, usize); RECENT]>,
@@ -45,7 +46,7 @@ pub struct Known<'g> {
 }
 
 impl Known<'_> {
-    /// [`Granules::at`], or [`UNSET`] if that would have to look for the page.
+    /// Like [`Granules::at`], but [`UNSET`] if its page is not found at once.
     #[inline(always)]
     pub fn at(self, address: u64) -> u32 {
         let page = address / PAGE;
@@ -79,7 +80,7 @@ impl Default for Granules {
 }
 
 impl Granules {
-    /// The answer for an address, [`UNSET`] at first.
+    /// The class at an address, [`UNSET`] at first.
     #[inline(always)]
     pub fn at(&mut self, address: u64) -> u32 {
         let page = address / PAGE;
@@ -88,7 +89,7 @@ impl Granules {
         self.tables[first + granule(address)]
     }
 
-    /// Returns what is known, to be asked often while nothing changes.
+    /// Returns a view for many lookups while nothing changes.
     pub fn known(&self) -> Known<'_> {
         Known { tables: &self.tables, recent: &self.recent }
     }
@@ -101,13 +102,13 @@ impl Granules {
         first(table)
     }
 
-    /// Sets the answer for one granule.
+    /// Sets the class of one granule.
     pub fn put(&mut self, address: u64, answer: u32) {
         let table = self.own(address / PAGE);
         self.tables[first(table) + granule(address)] = answer;
     }
 
-    /// Sets one answer for all of an address's page.
+    /// Sets one class for all of an address's page.
     pub fn put_page(&mut self, address: u64, answer: u32) {
         let page = address / PAGE;
         let table = match self.uniform.get(&answer) {
@@ -122,8 +123,8 @@ impl Granules {
         self.assign(page, table);
     }
 
-    /// Sets the answer for the granules that lie in `base..end`, which is not empty, and forgets that for those which do in
-    /// part. Pages of which nothing is known stay so.
+    /// Sets the class of the granules inside `base..end`, which is not empty, and resets those that
+    /// lie in it partly. Pages without any class stay so.
     pub fn set(&mut self, base: u64, end: u64, answer: u32) {
         let (first, last) = (base / PAGE, (end - 1) / PAGE);
         let known: Vec<u64> = if last - first < self.pages.len() as u64 {

@@ -1,7 +1,7 @@
-//! Address to object: which block of memory holds this byte?
+//! From an address to its object: which block of memory holds this byte?
 //!
-//! Blocks under [`LARGE`] live in *pages*, one per 4 KiB of address space in use: a bit for each eight bytes at
-//! which a block starts, and the blocks' slots in the order of their starts.
+//! Blocks under [`LARGE`] live in *pages*, one per 4 KiB of address space in use: a bit for each
+//! eight bytes at which a block starts, and the blocks' slots in the order of their starts.
 //!
 //! ```text
 //!           page 0x7f…4000                         page 0x7f…5000
@@ -9,11 +9,12 @@
 //! slots     [ A,      B,    C, …     Z ]           [ D, … ]
 //! carry     none                                   Z: it runs on from the page before
 //! ```
-//! The block of an address is the last start at or below it (a popcount gives its place in `slots`), or the
-//! carry. Larger blocks and globals are few and live in an ordered map.
+//! The block of an address is the last start at or below it (a popcount gives its place in
+//! `slots`), or the carry. Larger blocks and globals are few and live in an ordered map.
 //!
-//! A freed block stays findable until another takes its place: where threads synchronise unseen, an access may
-//! be seen after a `free` that it preceded. An access to memory that is really dead is an error of the program.
+//! A freed block can be found until another takes its place: where threads synchronise in code that
+//! is not recorded, an access may come after a `free` that it preceded. An access to memory that is
+//! really dead is an error of the program.
 
 pub mod classes;
 pub(crate) mod granules;
@@ -85,10 +86,11 @@ impl Default for Objects {
 }
 
 impl Objects {
-    /// A block came to life. It ends every block that it overlaps; but a small one leaves a live large one around
-    /// it alone, since a program's own pool carves its blocks out of one that `malloc` gave.
+    /// Adds a block. It ends every block that it overlaps, except that a small block inside a live
+    /// large one leaves that one alive: a program's pool takes its blocks out of one that `malloc`
+    /// returned.
     ///
-    /// Blocks of zero bytes, and what would run past the last address, are not recorded.
+    /// Blocks of zero bytes, or past the last address, are not recorded.
     pub fn insert(&mut self, base: u64, bytes: u64, class: ClassId) -> Option<BlockSlot> {
         let end = base.checked_add(bytes).filter(|&end| end > base)?;
         self.remove_large(base, end);
@@ -137,10 +139,10 @@ impl Objects {
         }
     }
 
-    /// The class of the block at an address, by a memory of earlier answers.
+    /// The class of the block at an address, from a cache of earlier results.
     ///
-    /// Returns where one block alone has a part of an address's eight bytes, all eight count as the block's: allocators round sizes up
-    /// at least as far.
+    /// If only one block has a part of an address's eight bytes, all eight count as the block's:
+    /// allocators round sizes up to at least eight.
     #[inline(always)]
     pub fn class_at(&mut self, address: u64) -> Option<ClassId> {
         match self.found.at(address) {
@@ -150,12 +152,14 @@ impl Objects {
         }
     }
 
-    /// Classes that were found before, and where [`NOBODY`] has anything; whatever else they tell needs [`Objects::class_at`].
+    /// Classes that were found before, and where [`NOBODY`] has anything; every other question
+    /// needs [`Objects::class_at`].
     pub fn known(&self) -> Known<'_> {
         self.found.known()
     }
 
-    /// Looks a class up for [`Objects::class_at`] and remembers what all of its eight bytes have in common.
+    /// Looks a class up for [`Objects::class_at`] and caches it if all eight bytes have it in
+    /// common.
     #[cold]
     #[inline(never)]
     fn look(&mut self, address: u64) -> Option<ClassId> {
@@ -201,7 +205,8 @@ impl Objects {
             || self.look_whether_one(first, last)
     }
 
-    /// Looks it up for [`Objects::are_one`], and remembers how far around it is so, if that is soon known.
+    /// Looks it up for [`Objects::are_one`], and remembers the range for which it holds, if that is
+    /// found quickly.
     #[inline(never)]
     fn look_whether_one(&mut self, first: u64, last: u64) -> bool {
         let small = self.pages.get(&(first / PAGE)).and_then(|page| page.find(granule(first)));
@@ -329,7 +334,7 @@ impl Objects {
         }
     }
 
-    /// The pages in use among `first..=last`, by whichever way is shorter.
+    /// The pages in use among `first..=last`, found in the shorter of two ways.
     fn pages_between(&self, first: u64, last: u64) -> Vec<u64> {
         if last - first < self.pages.len() as u64 {
             (first..=last).filter(|number| self.pages.contains_key(number)).collect()

@@ -1,9 +1,9 @@
 //! Call paths as nodes of a tree, with recursion folded.
 //!
-//! A path is a chain of functions, outermost first, each with the line that called it where that is known: two calls of
-//! one function are two paths. When a function is entered that is on the path already, the path
-//! goes back to where it stood: `main → walk → walk → walk` is `main → walk`, so a recursive program has as
-//! many paths as a flat one.
+//! A path is a chain of functions, outermost first, each with the line that called it, if known:
+//! two calls of one function are two paths. When a function is entered that is already on the path,
+//! the path goes back to that function: `main → walk → walk → walk` is `main → walk`, so a
+//! recursive program has as many paths as a flat one.
 
 use memlode_trace::sites::{FunctionId, LocationId};
 use rustc_hash::FxHashMap;

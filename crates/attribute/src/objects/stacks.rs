@@ -7,11 +7,12 @@ use memlode_trace::stack::ShadowStack;
 
 use crate::objects::paths::{PathId, Paths};
 
-/// A call in progress. Two are equal when their functions are: that is what an exit is matched by.
+/// A call in progress. Two are equal when their functions are, since an exit is matched by its
+/// function.
 #[derive(Clone, Copy)]
 struct Call {
     function: FunctionId,
-    /// Its path once somebody has asked: few calls allocate.
+    /// Its path, if it was looked up: few calls allocate.
     path: Option<PathId>,
     /// The segment that it executed last before it called the next one.
     last: Caller,
@@ -35,7 +36,7 @@ pub(crate) struct ThreadStack {
     calls: ShadowStack<Call>,
     /// The chunk that continues the stack without a gap: its stream and sequence.
     next: Option<(u8, u32)>,
-    /// The segment executed last before the chunk at hand.
+    /// The segment executed last before the current chunk.
     before: Caller,
     /// The segment executed last in it.
     at_end: Caller,
@@ -57,7 +58,7 @@ impl ThreadStack {
         self.next = batch.sequence.checked_add(1).map(|next| (batch.stream, next));
     }
 
-    /// Call path of the innermost frame. `names` tell where functions were called.
+    /// Call path of the innermost frame. With `names`, calling lines are included.
     pub fn path(&mut self, paths: &mut Paths, names: Option<&SiteTable>) -> PathId {
         let frames = self.calls.frames_mut();
         let known = frames.iter().rposition(|(call, _)| call.path.is_some());
@@ -71,10 +72,11 @@ impl ThreadStack {
         path
     }
 
-    /// The function whose frame holds a stack address: the innermost one whose return-address slot lies above it.
+    /// The function whose frame holds a stack address: the innermost one whose return-address slot
+    /// lies above it.
     ///
-    /// An address more than 4 KiB below the innermost frame is not taken for stack. What a leaf's red zone or a function
-    /// without instrumentation puts there is within it.
+    /// An address more than 4 KiB below the innermost frame is not taken for stack. A leaf's red
+    /// zone, or a function without instrumentation, stays within that.
     pub fn frame_of(&self, address: u64) -> Option<FunctionId> {
         let frames = self.calls.frames();
         let (_, innermost) = frames.last()?;

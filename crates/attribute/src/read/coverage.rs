@@ -6,26 +6,27 @@ use serde::Serialize;
 use crate::objects::classes::Home;
 use crate::profile::Profile;
 
-/// Executed accesses, and objects, by what is known of them. Fields that do not say otherwise are numbers of accesses.
+/// Executed accesses, and objects, by what is known about them. Fields are numbers of accesses
+/// unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     /// All of them.
     pub accesses: u64,
-    /// Those with a source line.
+    /// Accesses with a source line.
     pub line: u64,
-    /// Those whose line is that of a neighbouring instruction (contained in `line`).
+    /// Accesses whose line is that of a neighbouring instruction (contained in `line`).
     pub approximate_line: u64,
-    /// Those with a variable or a type.
+    /// Accesses with a variable or a type.
     pub variable_or_type: u64,
-    /// Those with a member path. Scalars and plain arrays rightly have none.
+    /// Accesses with a member path. Scalars and plain arrays rightly have none.
     pub member: u64,
-    /// Those that hit an object whose allocation, symbol or stack frame is known.
+    /// Accesses to an object whose allocation, symbol or stack frame is known.
     pub object: u64,
     /// Objects allocated on the heap.
     pub allocations: u64,
-    /// Those whose allocation says of what type they are.
+    /// Objects whose allocation names their type.
     pub typed_allocations: u64,
-    /// Those of which only the accesses to them say it (not contained in `typed_allocations`).
+    /// Objects whose type only their accesses show (not contained in `typed_allocations`).
     pub typed_by_use: u64,
     /// Accesses by the evidence for their names.
     pub evidence: ByEvidence,
@@ -47,7 +48,7 @@ pub struct ByEvidence {
 }
 
 impl Coverage {
-    /// The coverage of a profile; `has_line` tells whether a site's location has a line.
+    /// The coverage of a profile; `has_line` returns whether a site's location has a line.
     pub fn of(profile: &Profile, sites: &[Site], has_line: impl Fn(&Site) -> bool) -> Coverage {
         let mut sum = Coverage::default();
         for class in profile.classes.iter().filter(|class| matches!(class.home, Home::Heap { .. })) {

@@ -1,4 +1,5 @@
-//! Why the accesses of each cell missed, and what their misses were worth: roll-ups like those of [`crate::read::tables`].
+//! Why the accesses of each cell missed, and how many of the fetched bytes were used: roll-ups like
+//! those of [`crate::read::tables`].
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
@@ -20,7 +21,7 @@ pub struct CellDetail {
     pub tlb: TlbDetail,
     /// Loads that agreed with a store to another address in the low 12 bits.
     pub alias_conflicts: u64,
-    /// Which memory answered.
+    /// Which memory served the accesses.
     pub numa: NumaDetail,
 }
 
@@ -31,7 +32,8 @@ pub struct DetailRow<K> {
     pub row: Row<K>,
     /// Its details.
     pub detail: CellDetail,
-    /// Indexed by level: what had pushed out the lines that were missed, the most frequent first; `None` is what has no key.
+    /// Indexed by level: the evictors of the missing lines, the most frequent first; `None` stands
+    /// for those without a key.
     pub evicted_by: Vec<Vec<(Option<K>, u64)>>,
 }
 
@@ -57,13 +59,13 @@ pub struct SharingRow<K> {
     pub missed_by: BTreeSet<ThreadId>,
     /// The writes that had taken the lines.
     pub written: K,
-    /// Threads that made those.
+    /// Threads that wrote those bytes.
     pub written_by: BTreeSet<ThreadId>,
     /// They touch the same bytes; else only the same line.
     pub is_true: bool,
     /// Number of misses.
     pub misses: u64,
-    /// First addresses of the lines, which are those of the first level.
+    /// First addresses of the lines, in lines of the first level.
     pub lines: FxHashSet<u64>,
 }
 
@@ -80,7 +82,7 @@ impl AddAssign<&CellDetail> for CellDetail {
 }
 
 impl DetailedProfile {
-    /// Returns what was found of one cell.
+    /// Returns the results of one cell.
     pub fn of(&self, cell: &Cell) -> CellDetail {
         let tag = cell.tag.index();
         let loads = self.details.aliases.partition_point(|pair| pair.load_tag < cell.tag);
@@ -93,7 +95,7 @@ impl DetailedProfile {
         }
     }
 
-    /// Names that pages were set for and that nothing had that was accessed.
+    /// Names for which page sizes were set, but which no accessed object has.
     pub fn unmet_names(&self) -> Vec<String> {
         let homes: FxHashSet<_> = self.profile.cells.iter().map(|cell| cell.class).collect();
         let homes: Vec<_> = homes.iter().map(|class| &self.profile.classes[class.0 as usize].home).collect();
@@ -110,7 +112,7 @@ impl DetailedProfile {
         sum
     }
 
-    /// The rows of [`Tables::roll`] with what was found of them.
+    /// The rows of [`Tables::roll`] with their results.
     pub fn roll<K: Hash + Eq + Ord + Clone>(
         &self,
         tables: &Tables<'_>,

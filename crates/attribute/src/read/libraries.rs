@@ -1,9 +1,10 @@
-//! Code and types that came with the compiler, the system, or a package: nobody changes them for one program.
+//! Code and types of the compiler, the system or a package, which a user does not change for one
+//! program.
 
 use memlode_trace::sites::{FunctionId, SiteTable, StringId};
 use rustc_hash::FxHashSet;
 
-/// Folders in which Cargo keeps sources of packages, those of a registry and those of a repository.
+/// Folders in which Cargo keeps sources of packages: those of registries and those of repositories.
 const PACKAGES: [&str; 2] = ["/registry/src/", "/git/checkouts/"];
 
 /// Returns whether a function is text that came with the compiler or the system.
@@ -11,7 +12,7 @@ pub fn is_library_function(names: &SiteTable, function: FunctionId) -> bool {
     is_library_text(names, names.function(function).file, names.symbol(function))
 }
 
-/// Returns whether a type came with the compiler, as far as its name says.
+/// Returns whether a type came with the compiler, judging by its name.
 pub fn is_library_type(name: &str) -> bool {
     ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
 }
@@ -31,14 +32,14 @@ pub(crate) fn is_library_text(
 
 /// Returns whether a file came with the compiler or the system.
 ///
-/// A place in the file system is the only hint there is: system directories, where Rust's standard library says it was
-/// built, and where its sources are if they are installed.
+/// Only the path shows it: system directories, the folder in which Rust's standard library was
+/// built, and the folder of its installed sources.
 pub fn is_library_path(path: &str) -> bool {
     ["/usr/", "/rustc/", "/rust/deps/"].iter().any(|start| path.starts_with(start))
         || ["/include/c++/", "/lib/rustlib/src/rust/"].iter().any(|part| path.contains(part))
 }
 
-/// Returns whether a file is of a library, or of a package whose sources Cargo fetched.
+/// Returns whether a file belongs to a library, or to a package whose sources Cargo fetched.
 pub fn is_foreign_path(path: &str) -> bool {
     is_library_path(path) || PACKAGES.iter().any(|part| path.contains(part))
 }
@@ -48,7 +49,7 @@ pub fn is_foreign_path(path: &str) -> bool {
 pub struct FetchedCrates(FxHashSet<String>);
 
 impl FetchedCrates {
-    /// Those that any function of the trace comes from.
+    /// The fetched crates of all functions of the trace.
     pub fn of(names: &SiteTable) -> FetchedCrates {
         let directories: FxHashSet<_> = names
             .functions()
@@ -59,7 +60,8 @@ impl FetchedCrates {
         FetchedCrates(directories.into_iter().filter_map(|id| fetched_crate(names.string(id))).collect())
     }
 
-    /// Returns whether a type came with the compiler or is one of these crates', as far as its name says.
+    /// Returns whether a type came with the compiler or is one of these crates', judging by its
+    /// name.
     pub fn has_type(&self, name: &str) -> bool {
         let of_crate = || name.split_once("::").is_some_and(|(first, _)| self.0.contains(first));
         is_library_type(name) || of_crate()

@@ -1,8 +1,10 @@
-//! Reading counts: what they cost, and their sums by line, member, type, object, function or thread.
+//! Reading counts: what they cost, and their sums by line, member, type, object, function or
+//! thread.
 //!
-//! Rows are ranked by what they cost ([`cost`]): a formula on counts by cell, on how sites were seen to walk
-//! (`crates/replay/src/walks.rs`, in some of the chunks), on which loads lie on a cycle of feeders (`cost/chains.rs`), and on first
-//! touches of lines, which the caches tell one level deeper than memory.
+//! Rows are ranked by what they cost ([`cost`]): a formula on counts by cell, on the walks of sites
+//! (`crates/replay/src/walks.rs`, in some of the chunks), on loads that depend on themselves
+//! (`cost/chains.rs`), and on first touches of lines, which the caches report one level deeper than
+//! memory.
 
 pub mod cost;
 pub mod coverage;

@@ -1,4 +1,4 @@
-//! The names of an access: what it touches, and where in the source it stands.
+//! The names of an access: what it touches, and its place in the source.
 
 use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId};
 
@@ -11,7 +11,8 @@ pub struct What {
     pub ty: Option<StringId>,
     /// Member path in it.
     pub member: Option<StringId>,
-    /// Variable through which it is reached; `None` where the member says enough and rows of several variables are one.
+    /// Variable through which it is reached; `None` where the member is enough and rows of several
+    /// variables are combined.
     pub variable: Option<StringId>,
 }
 
@@ -43,7 +44,7 @@ pub struct Place {
     pub inlined_into: Option<Line>,
 }
 
-/// Returns what a site touches. Where it is a member, the variable is left out unless asked for.
+/// Returns what a site touches. If it is a member, the variable is left out unless requested.
 pub fn what(names: &SiteTable, site: &Site, with_variable: bool) -> What {
     let ty = site.ty.map(|ty| names.ty(ty).name);
     let variable = site.variable.filter(|_| with_variable || site.member.is_none());

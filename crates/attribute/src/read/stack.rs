@@ -22,8 +22,8 @@ impl StackLine {
     }
 }
 
-/// Returns the lines of an access at a site whose thread is on a call path, the innermost first. The path has its functions
-/// the innermost first, each with the call by which the next one entered it.
+/// Returns the lines of an access at a site whose thread is on a call path, the innermost first.
+/// The path has its innermost function first, each with the call by which the next one entered it.
 pub fn stack(
     names: &SiteTable,
     site: &Site,
@@ -41,7 +41,7 @@ pub fn stack(
     lines
 }
 
-/// Adds a function that executes a location, with what was inlined there in front of it.
+/// Adds a function that executes a location, preceded by the functions that were inlined there.
 fn push(lines: &mut Vec<StackLine>, names: &SiteTable, function: FunctionId, location: Option<LocationId>) {
     let first = lines.len();
     let chain = location.into_iter().flat_map(|location| names.inline_chain(location));

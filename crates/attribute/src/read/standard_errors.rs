@@ -1,7 +1,8 @@
-//! StandardErrors of the figures of a row, where the trace is a sample.
+//! Standard errors of the figures of a row, where the trace is a sample.
 //!
-//! Each is a ratio of sums over clusters ([`crate::sampled::sample`]): `y` is the row's part, `x` what it is a part of. In most clusters
-//! most rows have nothing, and there the residual is `R x`. So only the clusters that a row is in are visited:
+//! Each figure is a ratio of sums over clusters ([`crate::sampled::sample`]): `y` is the row's
+//! part, `x` the whole. In most clusters most rows have nothing, and there the residual is `R x`.
+//! So only the clusters that a row is in are visited:
 //!
 //! ```text
 //! Σ (yᵢ − R xᵢ)²  =  Σ (yᵢ − R xᵢ)²  +  R² (Σ xᵢ² − Σ xᵢ²)
@@ -17,13 +18,13 @@ use crate::read::cost::CostModel;
 use crate::sampled::cell_runs::{CellRuns, Entry};
 use crate::sampled::sample::{Estimate, clusters_error};
 
-/// Standard errors of a row's figures, each in the unit of its figure. Those of counts are of what a part of the program with as many
-/// accesses as the sample has may have instead.
+/// Standard errors of a row's figures, each in the unit of its figure. For counts: how much the
+/// count would vary between parts of the program with as many accesses as the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StandardErrors {
     /// The error of its part of all modelled stall cycles.
     pub stall_share: f64,
-    /// The error of its part of all waiting; of stall cycles where nobody said what accesses cost.
+    /// The error of its part of all waiting; of stall cycles where there is no cost model.
     pub wait_share: f64,
     /// The error of its modelled stall cycles.
     pub stall_cycles: f64,
@@ -73,7 +74,8 @@ struct Squares {
 }
 
 impl Squares {
-    /// Adds the figures of the row in a cluster, those of everything there, and both in all clusters.
+    /// Adds the row's figures in a cluster, all figures of that cluster, and both over all
+    /// clusters.
     fn add(&mut self, y: &Figures, x: &Figures, row: &Figures, all: &Figures) {
         let residual = |y: f64, x: f64, row: f64, all: f64| (y - over(row, all) * x).powi(2);
         self.clusters += 1;
@@ -130,7 +132,7 @@ impl<'a> Sampled<'a> {
         (sampled.clusters.len() > 1).then_some(sampled)
     }
 
-    /// Returns what a cell did in a cluster.
+    /// Returns the figures of a cell in a cluster.
     fn figures(&self, cell: &Entry<'_>) -> Figures {
         let counts: Counts = cell.counts();
         let stall = counts.stall_cycles(self.latencies) as f64;
@@ -146,7 +148,7 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// The errors of so many rows; `row_of` has the row of each cell's tag.
+    /// The errors of `rows` rows; `row_of` has the row of each cell's tag.
     pub fn errors(&self, rows: usize, row_of: &[Option<usize>]) -> Vec<StandardErrors> {
         // What each row did in the cluster at hand, and which of them are there.
         let mut sums: Vec<Option<Figures>> = vec![None; rows];
@@ -180,7 +182,7 @@ impl<'a> Sampled<'a> {
         whole.iter().zip(&squares).map(|(row, squares)| self.finish(row, squares, &all)).collect()
     }
 
-    /// The errors of a row; `all` are the sums of the squares of what was done in all clusters.
+    /// The errors of a row; `all` are the sums of squares over all clusters.
     fn finish(&self, row: &Figures, squares: &Squares, all: &Figures) -> StandardErrors {
         let k = self.clusters.len() as f64;
         // Squares of what everything did where the row is not.
@@ -235,8 +237,8 @@ impl Shares {
         Estimate::ratio(self.clusters.iter().map(|(wait, all)| (wait[group], *all)), self.covered)
     }
 
-    /// Returns by how much a group's part is larger than another's. They are estimated from the same clusters, so the errors of the two do
-    /// not tell that of their difference.
+    /// Returns the difference between the parts of two groups. Both are estimated from the same
+    /// clusters, so their separate errors do not give the error of the difference.
     pub fn difference(&self, group: usize, other: usize) -> Estimate {
         let runs = self.clusters.iter().map(|(wait, all)| (wait[group] - wait[other], *all));
         Estimate::ratio(runs, self.covered)

@@ -14,7 +14,7 @@ use crate::profile::{Cell, Profile};
 use crate::read::cost::{CostModel, Wait, fresh_touches};
 use crate::read::place::{Place, What, place, what};
 use crate::read::standard_errors::{Sampled, Shares, StandardErrors};
-use crate::stays::Stays;
+use crate::residencies::Residencies;
 
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Row<K> {
     pub key: K,
     /// The counts.
     pub counts: Counts,
-    /// Their cost; nothing where nobody said what accesses cost ([`Tables::costing`]).
+    /// Their cost; zero without a cost model ([`Tables::costing`]).
     pub wait: Wait,
     /// Their errors, if they are a sample's ([`Tables::of_sample`]).
     pub errors: Option<StandardErrors>,
@@ -50,7 +50,8 @@ pub struct Tables<'a> {
     latencies: &'a [u32],
     costs: Option<&'a CostModel>,
     sample: Option<Sampled<'a>>,
-    /// Indexed by site: what it touches, and where. Names are long to look at, and each is asked for often.
+    /// Indexed by site: what it touches, and where. Long names take time to compare, and each is
+    /// needed often.
     keys: Box<[OnceLock<(What, Place)>]>,
 }
 
@@ -61,18 +62,18 @@ impl<'a> Tables<'a> {
         Tables { profile, names, latencies, costs: None, sample: None, keys }
     }
 
-    /// Rows say what they cost, and are ordered by it. To be said before [`Tables::of_sample`].
+    /// Rows have costs, and are ordered by them. To be called before [`Tables::of_sample`].
     pub fn costing(self, costs: &'a CostModel) -> Tables<'a> {
         Tables { costs: Some(costs), ..self }
     }
 
-    /// Returns what accesses cost, if that was said.
+    /// Returns the cost model, if there is one.
     pub fn costs(&self) -> Option<&'a CostModel> {
         self.costs
     }
 
-    /// The runs of the trace are a sample that covers such a part of the program's accesses: rows tell their errors, if there are
-    /// two runs at least.
+    /// The runs of the trace are a sample that covers this part of the program's accesses. Rows
+    /// have standard errors, if there are at least two runs.
     pub fn of_sample(self, covered: f64) -> Tables<'a> {
         let gaps = self.profile.gaps.as_ref();
         let sample = gaps.and_then(|gaps| Sampled::new(&gaps.cells, self.latencies, self.costs, covered));
@@ -84,12 +85,12 @@ impl<'a> Tables<'a> {
         &self.profile.cells
     }
 
-    /// The stays of some lines in the caches.
-    pub fn stays(&self) -> &'a Stays {
-        &self.profile.stays
+    /// The residencies of some lines in the caches.
+    pub fn residencies(&self) -> &'a Residencies {
+        &self.profile.residencies
     }
 
-    /// Returns what a class of objects is.
+    /// Returns the description of a class of objects.
     ///
     /// # Panics
     /// If the profile has no such class.
@@ -102,8 +103,8 @@ impl<'a> Tables<'a> {
         counts.stall_cycles(self.latencies)
     }
 
-    /// Returns the level whose misses in some cells cost most, 0 being the innermost; none of a machine without levels. First touches of
-    /// fresh memory cost next to nothing, and do not count.
+    /// Returns the level whose misses in some cells cost most, 0 being the innermost; `None` for a
+    /// machine without levels. First touches of fresh memory cost almost nothing, and do not count.
     pub fn costliest_level<'c>(&self, cells: impl Iterator<Item = &'c Cell>) -> Option<usize> {
         let levels = self.latencies.len().saturating_sub(1).min(MAX_LEVELS);
         let (mut counts, mut fresh) = (Counts::default(), 0);
@@ -122,17 +123,17 @@ impl<'a> Tables<'a> {
         (0..levels).max_by_key(cost)
     }
 
-    /// Returns what is touched, at which line.
+    /// Rows by object and source line.
     pub fn lines(&self) -> Vec<Row<(What, Place)>> {
         self.roll(|cell| Some(self.key_of(cell)))
     }
 
-    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    /// Rows by member of a type, or by variable or array without members, over all lines.
     pub fn data(&self) -> Vec<Row<What>> {
         self.roll(|cell| Some(self.data_of(cell)))
     }
 
-    /// Members of types, wherever they are touched.
+    /// Rows by member of a type, over all lines.
     pub fn fields(&self) -> Vec<Row<What>> {
         self.roll(|cell| self.field_of(cell))
     }

@@ -10,7 +10,8 @@ use crate::profile::{Cell, Profile};
 pub struct FirstTouches {
     /// All of them.
     pub lines: f64,
-    /// Those of sites that went there from lines further away: each may be the only one of its page.
+    /// First touches by sites that came from lines further away: each may be the only one of its
+    /// page.
     pub scattered: f64,
 }
 
@@ -22,7 +23,8 @@ impl AddAssign for FirstTouches {
 }
 
 impl FirstTouches {
-    /// Those of a cell. A site is taken to walk through fresh memory as through any other.
+    /// First touches of a cell. A site is assumed to walk through fresh memory as through any
+    /// other.
     pub fn of(profile: &Profile, cell: &Cell) -> FirstTouches {
         let walk = profile.walks.get(cell.site.0 as usize);
         let near = walk.and_then(|walk| walk.near_share()).unwrap_or(1.0);
@@ -30,7 +32,8 @@ impl FirstTouches {
         FirstTouches { lines: first_touches as f64, scattered: first_touches as f64 * (1.0 - near) }
     }
 
-    /// Those of a whole program. None if that is not known: of a sample, and where nobody told them apart.
+    /// First touches of a whole program. `None` if they are not known: for a sample, or if they
+    /// were not counted separately.
     pub fn of_all(profile: &Profile) -> Option<FirstTouches> {
         if profile.gaps.is_some() {
             return None;

@@ -1,12 +1,13 @@
 //! Counts of each cell in each run of a trace with gaps.
 //!
-//! A row of a table is the sum of its cells, and those come and go together: how far a row may be off does not follow from how far each
-//! of its cells may be. So their counts are kept run by run, of those cells alone that did something in it, and are summed by row
-//! before anything is estimated ([`crate::read::standard_errors`]).
+//! A row of a table is the sum of its cells, which vary together: the error of a row does not
+//! follow from the errors of its cells. So the counts of cells are kept for each run in which they
+//! did something, and are summed by row before errors are estimated
+//! ([`crate::read::standard_errors`]).
 //!
-//! Runs may be many. When they have become too many to be kept one by one, neighbours are put together, two and two. Two neighbours are
-//! a cluster as a run is: the same sample is seen as half as many clusters of twice the size, to which the same formula applies. It
-//! has fewer differences to go by, but still enough of them.
+//! When there are too many runs to keep each one, neighbours are merged, two by two. Two neighbours
+//! are a cluster like a single run: the sample then consists of half as many clusters of twice the
+//! size, to which the same formula applies. It has fewer differences to use, but still enough.
 
 use memlode_simulate::MAX_LEVELS;
 use rustc_hash::FxHashMap;
@@ -15,7 +16,7 @@ use crate::counts::Counts;
 
 /// Entries of clusters, each a cell's, from which on clusters are put together: some 50 bytes each.
 const MOST_ENTRIES: usize = 1 << 20;
-/// With less clusters than this nothing could be said of their differences.
+/// With fewer clusters than this, their differences would not be significant.
 const LEAST_CLUSTERS: usize = 32;
 
 /// The counts of cells, cluster by cluster. A cluster is a run, or several that are neighbours. Cells go by their tags
@@ -38,12 +39,13 @@ pub struct CellRuns {
 struct Cluster {
     /// Twice the tag, plus 1 if the cell writes.
     keys: Vec<u32>,
-    /// Indexed by entry: accesses by the level that answered, then the cycles of waiting besides.
+    /// Indexed by entry: accesses by the level that served them, then the further cycles of
+    /// waiting.
     values: Vec<u64>,
 }
 
 impl CellRuns {
-    /// Nothing yet, of caches with so many levels.
+    /// Without counts, for caches with this many levels.
     pub(crate) fn new(levels: usize) -> CellRuns {
         CellRuns::bounded(levels, MOST_ENTRIES, LEAST_CLUSTERS)
     }
@@ -57,7 +59,7 @@ impl CellRuns {
         self.clusters.len()
     }
 
-    /// Returns what cells did in each cluster. A cell may come more than once.
+    /// Returns the counts of cells in each cluster. A cell may come more than once.
     pub fn clusters(&self) -> impl Iterator<Item = impl Iterator<Item = Entry<'_>>> {
         let width = width(self.levels);
         self.clusters.iter().map(move |cluster| {
@@ -162,33 +164,33 @@ fn width(levels: usize) -> usize {
     levels + 2
 }
 
-/// Keeps [`CellRuns`] while a trace is simulated. It is told of each access whose it is, and looks at the counts of those cells when
-/// their run is over.
+/// Makes [`CellRuns`] while a trace is simulated. It is called for the cell of each access, and
+/// reads the counts of those cells when their run is over.
 pub(crate) struct Ledger {
     runs: CellRuns,
-    /// The run at hand.
+    /// The current run.
     run: usize,
     /// Number of times that there was another one, plus 1.
-    turn: u32,
-    /// Indexed by cell: the turn that it was met in last.
+    iteration: u32,
+    /// Indexed by cell: the iteration that it was met in last.
     met: Vec<u32>,
-    /// Cells met in this turn.
+    /// Cells met in this iteration.
     touched: Vec<u32>,
-    /// Indexed by cell: what is written down of it.
+    /// Indexed by cell: the counts that are recorded so far.
     told: Vec<Counts>,
 }
 
 impl Ledger {
-    /// Makes an empty one, of caches with so many levels.
+    /// Makes an empty one, for caches with this many levels.
     pub fn new(levels: usize) -> Ledger {
         let runs = CellRuns::new(levels);
-        Ledger { runs, run: 0, turn: 1, met: Vec::new(), touched: Vec::new(), told: Vec::new() }
+        Ledger { runs, run: 0, iteration: 1, met: Vec::new(), touched: Vec::new(), told: Vec::new() }
     }
 
     /// An access of a cell.
     #[inline(always)]
     pub fn touch(&mut self, cell: u32) {
-        if self.met.get(cell as usize) != Some(&self.turn) {
+        if self.met.get(cell as usize) != Some(&self.iteration) {
             self.meet(cell);
         }
     }
@@ -200,17 +202,18 @@ impl Ledger {
             self.met.resize(number + 1, 0);
             self.told.resize(number + 1, Counts::default());
         }
-        self.met[number] = self.turn;
+        self.met[number] = self.iteration;
         self.touched.push(cell);
     }
 
-    /// Returns whether another run than this is at hand.
+    /// Returns whether the current run is another one.
     pub fn is_elsewhere(&self, run: usize) -> bool {
         self.run != run
     }
 
-    /// Returns what is done from now on is of `run`. `counted` says what a cell has done in all, with nothing left to settle.
-    pub fn turn_to(&mut self, run: usize, counted: impl Fn(u32) -> Counts) {
+    /// Begins a run, if it is another one. `counted` returns all counts of a cell so far, with no
+    /// access left to settle.
+    pub fn iteration_to(&mut self, run: usize, counted: impl Fn(u32) -> Counts) {
         let told = &mut self.told;
         let since = self.touched.drain(..).map(|cell| {
             let now = counted(cell);
@@ -218,13 +221,13 @@ impl Ledger {
             (cell, now.since(&before))
         });
         self.runs.add(self.run, since);
-        self.turn += 1;
+        self.iteration += 1;
         self.run = run;
     }
 
     /// All that was written down.
     pub fn finish(mut self, counted: impl Fn(u32) -> Counts) -> CellRuns {
-        self.turn_to(self.run, counted);
+        self.iteration_to(self.run, counted);
         self.runs
     }
 }
@@ -247,11 +250,11 @@ mod tests {
     fn a_run_has_what_was_done_since_the_one_before() {
         let mut ledger = Ledger::new(2);
         ledger.touch(1);
-        ledger.turn_to(1, |_| counts([4, 0, 0]));
+        ledger.iteration_to(1, |_| counts([4, 0, 0]));
         ledger.touch(1);
         ledger.touch(0);
         ledger.touch(1);
-        ledger.turn_to(0, |cell| counts([[0, 1, 0], [4, 2, 0]][cell as usize]));
+        ledger.iteration_to(0, |cell| counts([[0, 1, 0], [4, 2, 0]][cell as usize]));
         ledger.touch(0);
         let runs = ledger.finish(|_| Counts { other_cycles: 7, ..counts([0, 1, 3]) });
         let back = (0, Counts { other_cycles: 7, ..counts([0, 0, 3]) });

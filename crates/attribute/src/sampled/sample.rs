@@ -1,15 +1,17 @@
-//! Traces with gaps: what part of the program they cover, and how far a sample may be off.
+//! Traces with gaps: the part of the program that they cover, and the errors of a sample.
 //!
-//! Recording may be off for a while. What lies between two such gaps is a *run*, and may hold chunks of several
-//! threads. When the runs are bursts of a duty cycle, they are a systematic sample, and what is found in them is
-//! scaled by ratio estimators. Their standard errors are those of clusters, one a run:
+//! Recording may be off for a while. The stretch between two such gaps is a *run*, and may hold
+//! chunks of several threads. When the runs are bursts of a duty cycle, they are a systematic
+//! sample, and their counts are scaled by ratio estimators. The standard errors are those of
+//! clusters, one for each run:
 //!
 //! ```text
 //! R = Σ yᵢ / Σ xᵢ        v(R) = (1 − f) · k / (k − 1) · Σ (yᵢ − R xᵢ)² / (Σ xᵢ)²
 //! ```
 //!
-//! for `k` runs and the part `f` that they cover (Cochran, *Sampling Techniques*, 3rd edition, theorem 2.5). It is
-//! the formula of random samples: a program whose phases have the period of the duty cycle is not told.
+//! for `k` runs and the part `f` that they cover (Cochran, *Sampling Techniques*, 3rd edition,
+//! theorem 2.5). It is the formula of random samples: it cannot detect a program whose phases have
+//! the period of the duty cycle.
 
 use memlode_simulate::MAX_LEVELS;
 use memlode_trace::event::ThreadId;
@@ -72,7 +74,7 @@ impl Estimate {
     }
 }
 
-/// The standard error of a sum over `k` clusters, of whose residuals the sum of the squares is given.
+/// The standard error of a sum over `k` clusters, given the sum of the squares of their residuals.
 pub(crate) fn clusters_error(squares: f64, k: f64, covered: f64) -> f64 {
     ((1.0 - covered.clamp(0.0, 1.0)) * k / (k - 1.0) * squares).sqrt()
 }
@@ -80,10 +82,10 @@ pub(crate) fn clusters_error(squares: f64, k: f64, covered: f64) -> f64 {
 /// The part of a program that a trace with gaps covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Covered {
-    /// Part of the time that the threads lived in which what they did was recorded, 0 to 1.
+    /// Part of the threads' lifetime that was recorded, 0 to 1.
     pub time: f64,
-    /// Accesses recorded of all, 0 to 1, each thread taken to go on between its runs as in them. Recording slows a
-    /// program down, so it is the upper end of what it may be.
+    /// Part of all accesses that was recorded, 0 to 1, assuming that each thread goes on between
+    /// its runs as in them. Recording slows a program down, so the true part is at most this.
     pub accesses: Estimate,
 }
 
@@ -174,7 +176,7 @@ pub struct RunCounts {
 }
 
 impl RunCounts {
-    /// Adds what came after `before`.
+    /// Adds the difference between `now` and `before`.
     pub(crate) fn add(&mut self, now: RunCounts, before: RunCounts) {
         self.accesses += now.accesses - before.accesses;
         for ((sum, now), before) in self.misses.iter_mut().zip(now.misses).zip(before.misses) {
@@ -186,9 +188,10 @@ impl RunCounts {
 /// Counts of the caches in a trace with gaps.
 #[derive(Clone, Debug)]
 pub struct Gaps {
-    /// Run by run. Caches keep over a gap what they held.
+    /// Counts of each run. Caches keep their contents over a gap.
     pub runs: Vec<RunCounts>,
-    /// Least and most misses of each level, whatever caches held behind gaps; of exact LRU caches only.
+    /// Least and most misses of each level, for any contents of the caches behind gaps; for exact
+    /// LRU caches only.
     pub bounds: Option<Vec<(u64, u64)>>,
     /// The same runs cell by cell.
     pub cells: CellRuns,

@@ -29,7 +29,7 @@ impl<'s> Contended<'s> {
         (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS)) as usize
     }
 
-    /// Returns false only of a line that is none of them.
+    /// Returns false only for a line that is not among them.
     #[inline]
     pub fn may_have(&self, line: u64) -> bool {
         let bit = Self::bit(line);
@@ -41,7 +41,7 @@ impl<'s> Contended<'s> {
         if self.may_have(line) { self.lines.get(&line).copied() } else { None }
     }
 
-    /// Those between two lines.
+    /// The numbers between two lines.
     pub fn between(&self, first: u64, last: u64) -> &[u64] {
         let from = self.sorted.partition_point(|&line| line < first);
         let lines = &self.sorted[from..];

@@ -1,5 +1,5 @@
-//! Threads of a trace as a program for [`memlode_simulate::side_by_side`]: accesses to lines of several threads, and what orders
-//! threads; everything else is instructions.
+//! The threads of a trace as a program for [`memlode_simulate::side_by_side`]: accesses to lines of
+//! several threads, and operations that order threads; everything else counts as instructions.
 
 use std::collections::VecDeque;
 
@@ -11,23 +11,23 @@ use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
 use super::contended::Contended;
+use super::iterations::{is_in_vain, is_learnt_by, is_release_of};
 use super::lines::Lines;
 use super::members::is_borrowed;
 use super::order::{Orders, Waits};
 use super::places::Places;
 use super::relocation::{Placed, Relocation};
 use super::survey::Survey;
-use super::turns::{is_in_vain, is_learnt_by, is_release_of};
 
 /// Parts of an instruction in which they are counted.
 const PARTS: u64 = 16;
-/// Instructions of an access where the compiler said nothing.
+/// Instructions of an access where the compiler gave no number.
 const UNKNOWN: f32 = 3.0;
 /// A load and a store of the same bytes are one increment if no more instructions lie between.
 const INCREMENT: u32 = 8;
-/// So many instructions are handed over at a time.
+/// The most instructions that are passed on at a time.
 const MOST_WORK: u64 = 1 << 20;
-/// Bytes of a stack that are told apart.
+/// Bytes of the units in which a stack is divided.
 const WORD: u64 = 8;
 
 /// Facts about a site.
@@ -36,13 +36,13 @@ struct SiteFacts {
     act: Act,
     /// Parts of instructions from the access before, its own included.
     before: u64,
-    /// Those behind it up to the segment's end.
+    /// Instructions behind it up to the segment's end.
     after: u64,
     /// A full fence stands beside the access.
     is_fenced: bool,
     /// It is of a waiting loop.
     looks: bool,
-    /// The address tells what it accesses.
+    /// The object is found by the address.
     is_borrowed: bool,
     /// The function that has the variable on its stack, counted from 1; 0 of all others.
     frame: u32,
@@ -86,17 +86,17 @@ struct Cursor<'t> {
     frames: FxHashMap<(u32, u16), u32>,
     waits: std::iter::Peekable<std::slice::Iter<'t, (u64, Waits)>>,
     acquired: u64,
-    /// Parts of instructions that nobody was told of.
+    /// Parts of instructions that were not passed on yet.
     parts: u64,
-    /// Stores among those, to lines that nobody else uses.
+    /// Stores among those, to lines that no other thread uses.
     stores: u64,
     /// A load that a store to the same bytes may follow.
     load: Option<Step>,
-    /// True if a store to a line that others use was told of since the last fence.
+    /// True if a store to a shared line was passed on since the last fence.
     has_stored: bool,
     out: VecDeque<Item>,
     has_ended: bool,
-    /// Steps are counted and not told of.
+    /// Steps are counted and not passed on.
     is_quiet: bool,
     skipped: u64,
 }
@@ -107,7 +107,7 @@ struct At {
     access: usize,
     mark: usize,
     next_loop: usize,
-    turn: u64,
+    iteration: u64,
 }
 
 impl<'t> Threads<'t> {
@@ -243,7 +243,7 @@ struct Around<'a> {
 }
 
 impl Cursor<'_> {
-    /// Takes up what comes next; false at the end.
+    /// Reads the next item; false at the end.
     fn advance(&mut self, around: &Around<'_>, most: u64) -> bool {
         let At { access, mark, next_loop, .. } = self.at;
         if let Some(next) = self.batch.loops.get(next_loop)
@@ -278,7 +278,8 @@ impl Cursor<'_> {
         true
     }
 
-    /// Counts the instructions of accesses in a row that concern nobody else: most do. Returns whether there were any.
+    /// Counts the instructions of consecutive accesses to lines of this thread alone, which are
+    /// most. Returns whether there were any.
     fn pass_by(&mut self, around: &Around<'_>) -> bool {
         if self.placed.are_moved() {
             return false;
@@ -310,7 +311,7 @@ impl Cursor<'_> {
         self.at.access > from
     }
 
-    /// Takes up the next access, unless it is a look in vain, and before it what it saw.
+    /// Reads the next access, unless it is a look in vain; and before it, what the look learnt.
     fn look(&mut self, around: &Around<'_>, at: usize, access: &Access) {
         self.at.access += 1;
         let mark = self.at.mark;
@@ -389,7 +390,7 @@ impl Cursor<'_> {
         self.lines.number(self.process, address)
     }
 
-    /// A block begins: what was there before has ended.
+    /// A block begins: the earlier block there has ended.
     fn begin_block(&mut self, around: &Around<'_>, base: u64, bytes: u64) {
         let Some(last) = bytes.checked_sub(1).and_then(|more| base.checked_add(more)) else { return };
         if base == 0 || self.is_quiet || self.placed.touches(base, last) {
@@ -418,7 +419,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Tells of what stands before something that orders threads.
+    /// Passes on the instructions before something that orders threads.
     fn tell_rest(&mut self) {
         self.tell_load();
         let instructions = self.instructions();
@@ -427,14 +428,14 @@ impl Cursor<'_> {
         }
     }
 
-    /// Whole instructions that nobody was told of; the rest of the parts stays.
+    /// Whole instructions that were not passed on yet; the remaining parts are kept.
     fn instructions(&mut self) -> u32 {
         let whole = self.parts / PARTS;
         self.parts %= PARTS;
         whole.min(u32::MAX.into()) as u32
     }
 
-    /// Stores to lines of nobody else that nobody was told of.
+    /// Stores to this thread's own lines that were not passed on yet.
     fn private_stores(&mut self) -> u32 {
         std::mem::take(&mut self.stores).min(u32::MAX.into()) as u32
     }
@@ -452,22 +453,23 @@ impl Cursor<'_> {
         }
     }
 
-    /// A loop that is one record: a turn of it, or all that is left if nobody else uses what it touches.
+    /// Reads an iteration of a loop that is one record, or all remaining ones if no other thread
+    /// uses its lines.
     fn repeat(&mut self, around: &Around<'_>, most: u64) {
         let number = self.at.next_loop;
-        let (turns, range) = {
+        let (iterations, range) = {
             let next = &self.batch.loops[number];
-            (next.turns, next.strides.start as usize..next.strides.end as usize)
+            (next.iterations, next.strides.start as usize..next.strides.end as usize)
         };
-        let left = turns - self.at.turn;
-        if self.at.turn == 0 && !self.is_shared(around, range.clone(), turns) {
+        let left = iterations - self.at.iteration;
+        if self.at.iteration == 0 && !self.is_shared(around, range.clone(), iterations) {
             let facts =
                 self.batch.strides[range].iter().map(|stride| around.sites[stride.access.site.0 as usize]);
             let (parts, stores) = facts.fold((0u64, 0u64), |(parts, stores), facts| {
                 (parts + facts.before + facts.after, stores + u64::from(facts.act.writes()))
             });
-            self.parts = self.parts.saturating_add(parts.saturating_mul(turns));
-            self.stores = self.stores.saturating_add(stores.saturating_mul(turns));
+            self.parts = self.parts.saturating_add(parts.saturating_mul(iterations));
+            self.stores = self.stores.saturating_add(stores.saturating_mul(iterations));
             self.end_loop();
             return;
         }
@@ -477,30 +479,30 @@ impl Cursor<'_> {
         }
         let before = self.skipped;
         for at in range {
-            let access = self.batch.strides[at].access_in(self.at.turn);
+            let access = self.batch.strides[at].access_in(self.at.iteration);
             self.access(around, &access);
         }
-        self.at.turn += 1;
+        self.at.iteration += 1;
         let each = self.skipped - before;
         if self.is_quiet && each > 0 {
-            // The turns that follow are like this one.
+            // The iterations that follow are like this one.
             let more = (most.saturating_sub(self.skipped) / each).min(left - 1);
-            self.at.turn += more;
+            self.at.iteration += more;
             self.skipped += more * each;
         }
     }
 
     fn end_loop(&mut self) {
         self.at.next_loop += 1;
-        self.at.turn = 0;
+        self.at.iteration = 0;
         if self.parts > MOST_WORK * PARTS {
             self.tell_rest();
         }
     }
 
-    fn is_shared(&self, around: &Around<'_>, strides: std::ops::Range<usize>, turns: u64) -> bool {
+    fn is_shared(&self, around: &Around<'_>, strides: std::ops::Range<usize>, iterations: u64) -> bool {
         self.batch.strides[strides].iter().any(|stride| {
-            let last = stride.access_in(turns.saturating_sub(1)).address;
+            let last = stride.access_in(iterations.saturating_sub(1)).address;
             let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
             let high = high.saturating_add(u64::from(stride.access.bytes) - 1);
             self.placed.touches(low, high) || around.contended.any(self.line_of(low), self.line_of(high))
@@ -540,8 +542,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// Stores to lines that others use wait here until the lines have come. What else a fence takes is the same with
-    /// and without them, so one that no such store stands in front of is left out.
+    /// A fence makes stores to shared lines wait until the lines have come. Its other costs are the
+    /// same with and without such stores, so a fence without one before it is left out.
     fn fence(&mut self) {
         self.tell_load();
         if std::mem::take(&mut self.has_stored) {

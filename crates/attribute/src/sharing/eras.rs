@@ -1,8 +1,11 @@
-//! Lines that go from a thread to one that it makes, and back when that one is joined: nobody takes them.
+//! Lines that go from a thread to one that it creates, and back when that one is joined: no thread
+//! takes them from another.
 //!
-//! A thread's life is cut into eras by the threads that it makes and joins. A line that two threads use, of which one made the other,
-//! is no shared one if the maker uses it in eras alone in which the other is not there yet or not any more. Most of what a program
-//! hands to its threads, or takes from them in the end, is such; to follow each access to it would cost most of a report.
+//! A thread's life is cut into eras by the threads that it creates and joins. If one thread created
+//! the other, a line that both use is not shared as long as the creator uses it only in eras before
+//! the other begins or after it ends. Most data that a program passes to its threads, or takes from
+//! them in the end, are of this kind. Following each access to them would take most of a report's
+//! time.
 
 use memlode_trace::event::{ProcessId, SyncKind};
 use rustc_hash::FxHashMap;
@@ -10,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::order::lives;
 use super::survey::ThreadFacts;
 
-/// Eras that are told apart; the last one has all later ones, too.
+/// Number of the last era that is distinguished; it includes all later ones.
 const LAST: u32 = u32::BITS - 1;
 
 /// Eras of a thread, a bit each.
@@ -74,7 +77,7 @@ impl Families {
         Families(made.collect())
     }
 
-    /// Returns whether two threads, each in these eras, hand over what they use.
+    /// Returns whether two threads that use a line in these eras only hand it over.
     pub fn hand_over(&self, (one, eras): (u32, Eras), (other, of_other): (u32, Eras)) -> bool {
         let is_outside = |made: u32, maker: u32, eras: Eras| {
             self.0[made as usize].is_some_and(|made| made.by == maker && eras & !made.without == 0)

@@ -4,10 +4,11 @@ use memlode_machine::Machine;
 use memlode_simulate::Space;
 use memlode_trace::event::ProcessId;
 
-/// Bits that tell which bytes of a line an access touches.
+/// Bits of the mask of the bytes of a line that an access touches.
 const BITS: u64 = 64;
 
-/// The size of the lines: those that memory is fetched in, as what one core writes another loses in these.
+/// The size of the lines: the unit in which memory is fetched, because cores take it from each
+/// other in this unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines {
     /// Bytes of a line, a power of two.
@@ -20,7 +21,7 @@ impl Lines {
         Lines { bytes: machine.line_bytes.into() }
     }
 
-    /// Returns the number of an address's line among those of all processes.
+    /// Returns the number of an address's line, unique among all processes.
     pub fn number(self, process: ProcessId, address: u64) -> u64 {
         Space::of(process.0).place(address) / self.bytes
     }

@@ -10,10 +10,10 @@ use super::survey::{SyncEvent, ThreadFacts};
 use super::{Names, SharedPair};
 use crate::objects::classes::ClassId;
 
-/// Locks that all threads but one take less often together cost little, whatever the order.
+/// If all threads but one together take a lock less often than this, it costs little in any order.
 const LEAST_TAKES: u64 = 1000;
 
-/// Single locks that are looked at, those that are taken most.
+/// The most single locks that are examined, those that are taken most.
 const MOST: usize = 1 << 12;
 
 /// Locks of one class that several threads take in one place.
@@ -31,12 +31,12 @@ pub struct ContendedLock {
     pub takes: u64,
     /// Number of these where another thread had it before, as recorded.
     pub changes: u64,
-    /// Number of these if threads took turns.
+    /// Number of changes if threads took turns.
     pub most_changes: u64,
     /// Cycles lost to the lines of the locks, as recorded.
     pub cycles: f64,
     /// Cycles lost if threads took turns. Each time, the line comes to the thread that takes the
-    /// lock, and comes back to it when it gives the lock back, as others have looked at it.
+    /// lock. It comes again when the thread releases the lock, as others have looked at it.
     pub most_cycles: f64,
 }
 
@@ -48,7 +48,8 @@ struct Taken {
     site: Option<SiteId>,
 }
 
-/// Returns whether an event is that its thread got a lock: it did what only one thread at a time can, in a loop that waits.
+/// Returns whether an event shows that its thread got a lock: it did, in a loop that waits, what
+/// only one thread at a time can do.
 fn takes(event: &SyncEvent) -> bool {
     match event.kind {
         SyncKind::Lock => true,
@@ -57,7 +58,7 @@ fn takes(event: &SyncEvent) -> bool {
     }
 }
 
-/// Finds the locks that several threads take often, those first that would cost most.
+/// Finds the locks that several threads take often, the costliest first.
 pub(super) fn contended(names: &Names<'_>, pairs: &[SharedPair], costs: &SharingCosts) -> Vec<ContendedLock> {
     let threads = &names.survey.threads;
     let mut found: FxHashMap<(ClassId, Option<SiteId>), ContendedLock> = FxHashMap::default();

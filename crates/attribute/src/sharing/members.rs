@@ -19,7 +19,7 @@ pub struct OwnMember {
     pub member: StringId,
 }
 
-/// Returns whether a site does not say which member of a type of the program it accesses.
+/// Returns whether a site leaves open which member of a type of the program it accesses.
 pub(super) fn is_borrowed(names: &SiteTable, site: &Site) -> bool {
     let ty = site.ty.map(|ty| names.string(names.ty(ty).name));
     site.member.is_none() || ty.is_none_or(is_library_type)
@@ -39,8 +39,9 @@ impl<'t> Objects<'t> {
         Objects { trace, blocks }
     }
 
-    /// The member at an address of a process: the innermost that belongs to a type of the program. One that is all there is of its
-    /// type says nothing if the type itself is a member.
+    /// The member at an address of a process: the innermost one that belongs to a type of the
+    /// program. A member that is all there is of its type is skipped if the type itself is a
+    /// member.
     pub fn member_at(&self, process: ProcessId, address: u64) -> Option<OwnMember> {
         let (ty, offset) = self.block_at(process, address).or_else(|| self.global_at(process, address))?;
         own_member(self.trace.sites(), ty, offset)

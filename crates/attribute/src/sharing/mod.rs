@@ -1,9 +1,9 @@
-//! Losses of threads to lines that they take from each other, as if each had a core of its own.
+//! The time that threads lose by taking lines from each other, if each has a core of its own.
 //!
 //! ```text
 //! survey   every thread by itself: lines that several use and one writes; what orders threads
 //! eras     of threads that make others: lines that they only hand over
-//! turns    of waiting loops, those in vain: for the survey and the cursor there are none
+//! iterations    of waiting loops, those in vain: for the survey and the cursor there are none
 //! lines    their size, the machine's
 //! places   numbers of sites, and of addresses where a site does not say what it accesses
 //! members  of the program's types, by address
@@ -14,22 +14,26 @@
 //! model    memlode_simulate::side_by_side: clocks, transfers, what each was for
 //! ```
 //!
-//! Threads are not replayed as they ran: each goes on as fast as its instructions and its lines let it, whatever the machine had
-//! when the trace was recorded. What the program orders stays ordered. What the schedule decided (who got a lock first, who
-//! took which piece of work) stays as it was recorded.
+//! Threads are not replayed at their recorded speed: each goes on as fast as its instructions and
+//! its lines allow, whatever machine the trace was recorded on. The order that the program enforces
+//! is kept. Decisions of the schedule (which thread got a lock first, or took which piece of work)
+//! stay as recorded.
 //!
-//! No order of the whole trace is needed: each traced thread is read by itself, and only accesses to the lines that the survey found
-//! are simulated, by one thread, so the result depends on no number of workers. It equals a naive model to the digit
-//! (`crates/simulate/tests/side_by_side/`). Under an edit, addresses are those that a [`Relocation`] gives: it knows objects by their
-//! addresses, not by time.
+//! No order of the whole trace is needed: each traced thread is read by itself. Only accesses to
+//! the lines that the survey found are simulated, by one worker, so the result does not depend on
+//! the number of workers. It equals a naive model to the digit
+//! (`crates/simulate/tests/side_by_side/`). Under an edit, a [`Relocation`] gives the addresses: it
+//! knows objects by their addresses, not by time.
 //!
-//! The model comes from a study on one kind of core, whose increments wait for a line that was taken away. On another kind they go on
-//! with what the store buffer has, and losses were predicted up to a hundred times too large. So the machine file says of which
-//! kind a core is (`counting_slowdown`), and `bench/sharing/kernels.c` holds both against the clock.
+//! The model comes from a study of cores whose increments wait for a line that was taken away. On
+//! another kind of core, increments go on with the value in the store buffer, and predicted losses
+//! were up to a hundred times too large. So the machine file gives the kind of its cores
+//! (`counting_slowdown`), and `bench/sharing/kernels.c` measures both.
 
 mod contended;
 mod cursor;
 mod eras;
+mod iterations;
 mod lines;
 mod locks;
 mod members;
@@ -38,7 +42,6 @@ mod places;
 mod relocation;
 mod survey;
 mod tape;
-mod turns;
 
 use memlode_machine::{Machine, SharingCosts};
 use memlode_simulate::Space;
@@ -65,7 +68,7 @@ const MOST_STEPS: u64 = 24_000_000;
 /// Accesses in a row that are, then.
 const WINDOW: u64 = 200_000;
 
-/// Bytes of a stack at most: what is further apart is on several.
+/// The most bytes of a stack: addresses that are further apart are on several stacks.
 const LARGEST_STACK: u64 = 64 << 20;
 /// Bytes that the variables of the innermost function may take.
 const LAST_FRAME: u64 = 16 << 10;
@@ -83,11 +86,12 @@ pub enum Order {
 /// The need for the bytes that were shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shares {
-    /// Other bytes of the line were.
+    /// Other bytes of the line were needed.
     Falsely,
     /// Bytes that another thread had written.
     Truly,
-    /// None, but the line comes once: the other thread has ended, or made this one afterwards, or what it wrote has ended.
+    /// It lost nothing, but the line comes once: the other thread has ended, or made this one
+    /// afterwards, or the variable it wrote has ended.
     HandedOver,
 }
 
@@ -100,7 +104,7 @@ pub struct Sharer {
     pub site: SiteId,
     /// The class of the object.
     pub class: ClassId,
-    /// The member of it, where that is told by the address and not by the site.
+    /// The member, if the address and not the site determines it.
     pub member: Option<OwnMember>,
 }
 
@@ -115,7 +119,8 @@ pub struct SharedPair {
     pub shares: Shares,
     /// The access that waited for the line.
     pub missed: Sharer,
-    /// The access that had taken it away, or of true sharing wrote the bytes; none before anybody did.
+    /// The access that had taken it away, or for true sharing wrote the bytes; `None` if there was
+    /// none before.
     pub other: Option<Sharer>,
     /// Number of times that the line came.
     pub transfers: u64,
@@ -141,9 +146,10 @@ pub struct SharingThread {
 pub struct SharingProfile {
     /// In which order they were replayed.
     pub order: Order,
-    /// For a recorded order: the longest time in which nothing says how far a thread was, in nanoseconds.
+    /// For a recorded order: the longest time, in nanoseconds, during which a thread's progress is
+    /// unknown.
     pub fineness_ns: Option<u64>,
-    /// Threads whose creation was not seen: they began as late as they were recorded.
+    /// Threads whose creation was not recorded: they began at their first record at the latest.
     pub unknown_starts: usize,
     /// Bytes of a line.
     pub line_bytes: u64,
@@ -159,7 +165,7 @@ pub struct SharingProfile {
     pub threads: Vec<SharingThread>,
     /// Indexed by line and pair of accesses.
     pub pairs: Vec<SharedPair>,
-    /// Locks that several threads take often, those first that would cost most if threads took turns.
+    /// Locks that several threads take often, the costliest first if threads took turns.
     pub locks: Vec<ContendedLock>,
     /// Cycles lost by all threads where cores are far from each other, if the machine has such.
     pub far_cycles: Option<f64>,
@@ -175,7 +181,7 @@ impl SharingProfile {
         self.threads.iter().map(|thread| thread.lost_cycles.max(0.0)).sum()
     }
 
-    /// Returns the thread on whose stack a line is that no object has.
+    /// Returns the thread on whose stack a line of no object is.
     pub fn stack_at(&self, line: u64) -> Option<ThreadId> {
         let mut stacks = self.stacks.iter();
         stacks.find(|(_, first, last)| (*first..=*last).contains(&line)).map(|(thread, ..)| *thread)
@@ -193,9 +199,11 @@ impl SharingProfile {
     }
 }
 
-/// Finds out what the threads of a trace lose to each other on a machine. None if no process has several that recorded anything.
+/// Computes the time that the threads of a trace lose to each other on a machine. `None` if no
+/// process has several threads that recorded accesses.
 ///
-/// `profile` is of the same trace. Threads are replayed as `order` says; without it, side by side if the creation of all was seen.
+/// `profile` is of the same trace. Threads are replayed as `order` says; by default side by side,
+/// if the creation of all was recorded.
 pub fn sharing(
     trace: &Trace,
     profile: &Profile,
@@ -206,7 +214,8 @@ pub fn sharing(
     sharing_moved(trace, profile, machine, order, None, workers)
 }
 
-/// Finds out the same of a trace some of whose objects lie elsewhere. What orders threads stays as it was recorded.
+/// Like [`sharing`], for a trace some of whose objects are moved. Operations that order threads stay
+/// as recorded.
 pub fn sharing_moved(
     trace: &Trace,
     profile: &Profile,
@@ -305,7 +314,8 @@ pub fn sharing_moved(
     Some(found)
 }
 
-/// A thread's stack, as far as its functions are known: nobody says where one ends. None if they run on several.
+/// A thread's stack, as far as its functions are known: its end is not recorded. `None` if they run
+/// on several stacks.
 fn stack_of(facts: &ThreadFacts) -> Option<(ThreadId, u64, u64)> {
     let (low, high) = facts.frames.filter(|(low, high)| high - low < LARGEST_STACK)?;
     let space = Space::of(facts.process?.0);

@@ -12,7 +12,8 @@ pub(super) type Waits = Vec<(u32, u64)>;
 /// The releases that each thread waits for.
 #[derive(Default)]
 pub(super) struct Orders {
-    /// Indexed by thread: its acquisitions that wait, counted from 0, and for what.
+    /// Indexed by thread: its acquisitions that wait, counted from 0, and the releases that they
+    /// wait for.
     pub waits: Vec<Vec<(u64, Waits)>>,
     /// Indexed by thread: the creation, or the call for work, that it begins with, if it was seen.
     pub starts: Vec<Option<(u32, u64)>>,
@@ -42,15 +43,17 @@ struct Given {
     is_update: bool,
 }
 
-/// Finds out who waits for whom.
+/// Computes which thread waits for which.
 ///
-/// An acquisition comes after the latest releases of its object by other threads whose stamps are smaller. A barrier is
-/// left for the *n*th time by a thread when the others have arrived for the *n*th time. An atomic read-modify-write does
-/// not wait for another: which of them came first is the schedule's doing.
+/// An acquisition comes after the latest releases of its object by other threads whose stamps are
+/// smaller. A barrier is left for the *n*th time by a thread when the others have arrived for the
+/// *n*th time. An atomic read-modify-write does not wait for another: the schedule decided which of
+/// them came first.
 ///
-/// A waiting loop whose thread comes back late sees more releases than it waited for, and how many is the schedule's doing,
-/// too. Where only one other thread releases, it waits for the first behind its last look in vain; where its first look saw
-/// enough, for one more than the time before, if there was one more.
+/// A waiting loop whose thread comes back late sees more releases than it waited for; the schedule
+/// decided how many. If only one other thread releases, the loop waits for the first release after
+/// its last look in vain. If its first look saw enough, it waits for one release more than the time
+/// before, if there was one more.
 pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
     let (mut starts, ends) = lives(threads);
     let mut orders = Orders { waits: vec![Vec::new(); threads.len()], ..Orders::default() };
@@ -114,7 +117,7 @@ struct State<'t> {
     /// Indexed by thread: releases and acquisitions so far.
     released: Vec<u64>,
     acquired: Vec<u64>,
-    /// Indexed by thread: what it has waited for already.
+    /// Indexed by thread: the releases that it has waited for already.
     known: Vec<FxHashMap<u32, u64>>,
     latest: FxHashMap<Object, Vec<Latest>>,
     /// Threads that ever release an object.
@@ -132,7 +135,8 @@ struct State<'t> {
 }
 
 impl State<'_> {
-    /// Takes up an event; if it waits for anybody, its number among the acquisitions of its thread, and for whom.
+    /// Processes an event; if it waits for other threads, returns its number among the acquisitions
+    /// of its thread, and those threads.
     fn event(&mut self, stamp: u64, thread: u32, number: usize) -> Option<(u64, Waits)> {
         let facts = &self.threads[thread as usize];
         let event = facts.events[number];
@@ -207,11 +211,11 @@ impl State<'_> {
     }
 
     fn leave(&mut self, object: Object, thread: u32) -> Waits {
-        let turn = self.left.entry((object, thread)).or_default();
+        let round = self.left.entry((object, thread)).or_default();
         let arrived = self.arrived.get(&object);
         let others = arrived.into_iter().flatten().filter(|(other, _)| **other != thread);
-        let waits = others.filter_map(|(&other, arrivals)| Some((other, *arrivals.get(*turn)?))).collect();
-        *turn += 1;
+        let waits = others.filter_map(|(&other, arrivals)| Some((other, *arrivals.get(*round)?))).collect();
+        *round += 1;
         waits
     }
 }
@@ -220,10 +224,11 @@ fn releases_of(facts: &ThreadFacts) -> u64 {
     facts.events.iter().filter(|event| event.kind.releases()).count() as u64
 }
 
-/// Which creation each thread began with, and which threads handles stand for.
+/// Pairs threads with their creations, and handles with threads.
 ///
-/// A thread's handle lies above its stack, and is known from its creation or from who joined it. Where a handle is used
-/// again, threads and creations are paired in their order, and so are those whose creator did not know the handle.
+/// A thread's handle lies above its stack, and is known from its creation or from the thread that
+/// joined it. Where a handle is used again, threads and creations are paired in their order, and so
+/// are those whose creator did not know the handle.
 pub(super) fn lives(threads: &[ThreadFacts]) -> (Vec<Option<(u32, u64)>>, Handles) {
     let mut made: FxHashMap<Object, Vec<Creation>> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {

@@ -1,9 +1,10 @@
-//! Places of accesses: a number for each thread and site, and for each address where the site alone does not say what it accesses.
+//! Places of accesses: a number for each thread and site, and for each address where the site alone
+//! does not determine the object.
 
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
-/// Addresses of a thread that are told apart at most.
+/// The most addresses of a thread that have separate numbers.
 const MOST: usize = 1 << 12;
 
 /// The places of one thread.
@@ -23,12 +24,12 @@ pub(super) struct Located {
     /// The thread, by its number in the survey.
     pub thread: usize,
     pub site: SiteId,
-    /// The address, where it was told apart.
+    /// The address, if it has a separate number.
     pub address: Option<u64>,
 }
 
 impl Places {
-    /// Those of thread number `thread` of so many.
+    /// Places of thread number `thread` of `threads`.
     pub fn new(thread: u32, threads: u32, sites: u32) -> Places {
         Places { thread, threads, sites, numbers: FxHashMap::default(), located: Vec::new() }
     }
@@ -52,7 +53,7 @@ impl Places {
         place
     }
 
-    /// Returns what a place stands for, which one of all threads, in their order, gave out.
+    /// Returns the meaning of a place of any thread; `places` are those of all threads, in order.
     pub fn look_up(all: &[&Places], place: u32) -> Located {
         let Places { threads, sites, .. } = *all[0];
         match place.checked_sub(threads * sites) {

@@ -4,14 +4,14 @@ use memlode_trace::event::{ProcessId, ThreadId};
 
 use crate::count::map::MappedPiece;
 
-/// Says where bytes lie under an edit. Threads that are replayed side by side have no order among them, so a place hangs on the
-/// address and the thread, never on time.
+/// Gives the places of bytes under an edit. Threads that are replayed side by side have no order
+/// among them, so a place depends on the address and the thread, never on time.
 pub trait Relocation: Send + Sync {
     /// Returns whether a byte between two addresses, both included, lies elsewhere.
     fn touches(&self, process: ProcessId, first: u64, last: u64) -> bool;
 
-    /// Adds the pieces in which bytes lie that a thread accesses, those that stay included; their offsets are of no use. None are added
-    /// if all of them are gone.
+    /// Adds the pieces in which the bytes of a thread's access lie, including those that did not
+    /// move; their offsets are meaningless. Adds none if all bytes are gone.
     fn places(
         &self,
         process: ProcessId,
@@ -27,7 +27,7 @@ pub(super) struct Placed<'r> {
     moved: Option<&'r dyn Relocation>,
     process: ProcessId,
     thread: ThreadId,
-    /// The pieces of the access that was asked about last.
+    /// The pieces of the last access.
     pub pieces: Vec<MappedPiece>,
 }
 

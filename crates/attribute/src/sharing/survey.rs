@@ -1,4 +1,5 @@
-//! A first look at a trace: which lines several threads use, one of them writing, and what orders the threads.
+//! A first pass over a trace: the lines that several threads use and at least one writes, and the
+//! operations that order threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +12,9 @@ use memlode_trace::{Decoder, Loops, Trace};
 use rustc_hash::FxHashMap;
 
 use super::eras::{Eras, Families, begins_era, era};
+use super::iterations::{is_in_vain, is_learnt_by, is_release_of};
 use super::lines::Lines;
 use super::relocation::{Placed, Relocation};
-use super::turns::{is_in_vain, is_learnt_by, is_release_of};
 
 /// Bits for accesses of a thread to a line.
 const READ: u8 = 1;
@@ -34,7 +35,8 @@ pub(super) struct SyncEvent {
     pub object: u64,
     /// It is of an atomic read-modify-write.
     pub is_update: bool,
-    /// Present if it is the last look of a waiting loop: when the one before was that was in vain, 0 if there was none.
+    /// Present if it is the last look of a waiting loop: the time of the look in vain before it, 0
+    /// if there was none.
     pub look: Option<u64>,
     /// The access that does it; none if a library does.
     pub site: Option<SiteId>,
@@ -150,7 +152,7 @@ fn threads_of(trace: &Trace) -> Vec<ThreadFacts> {
 /// Looks at one thread.
 struct Look<'t> {
     sites: &'t SiteTable,
-    /// Indexed by site: what it does to lines.
+    /// Indexed by site: the uses it makes of lines.
     does: &'t [u8],
     placed: Placed<'t>,
     facts: ThreadFacts,
@@ -164,7 +166,7 @@ struct Look<'t> {
     others: u64,
     /// Threads that it made and joined so far, as an era.
     era: u32,
-    /// Lines, and what was done to them.
+    /// Lines and their uses.
     recent: Vec<(u64, LineUse)>,
 }
 
@@ -217,7 +219,7 @@ impl<'t> Look<'t> {
                 self.accesses(batch, done..next.access as usize);
                 done = next.access as usize;
                 let strides = next.strides.start as usize..next.strides.end as usize;
-                batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
+                batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.iterations));
                 self.has_acted = true;
             }
             self.accesses(batch, done..*at as usize);
@@ -232,7 +234,7 @@ impl<'t> Look<'t> {
         }
         for next in loops {
             let strides = next.strides.start as usize..next.strides.end as usize;
-            batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.turns));
+            batch.strides[strides].iter().for_each(|stride| self.stride(stride, next.iterations));
         }
         self.accesses(batch, done..batch.accesses.len());
         self.has_acted |= !batch.accesses.is_empty() || !batch.loops.is_empty();
@@ -345,34 +347,34 @@ impl<'t> Look<'t> {
         }
     }
 
-    /// Returns what a site does to lines, now.
+    /// Returns the uses that a site makes of lines, now.
     #[inline]
     fn does(&self, site: SiteId) -> u8 {
         let does = self.does[site.0 as usize] & (READ | WRITTEN);
         if self.facts.is_first && self.others == 0 { does << ALONE } else { does }
     }
 
-    fn stride(&mut self, stride: &Stride, turns: u64) {
+    fn stride(&mut self, stride: &Stride, iterations: u64) {
         let does = self.does(stride.access.site);
         if self.facts.is_first && self.others > 0 {
             self.facts.beside[stride.access.site.0 as usize] = true;
         }
         let step = stride.step as i64;
         let reach = u64::from(stride.access.bytes) - 1;
-        let last = stride.access_in(turns.saturating_sub(1)).address;
+        let last = stride.access_in(iterations.saturating_sub(1)).address;
         let (low, high) = (stride.access.address.min(last), stride.access.address.max(last));
         if self.placed.touches(low, high.saturating_add(reach)) {
-            (0..turns).for_each(|turn| self.access(&stride.access_in(turn)));
+            (0..iterations).for_each(|iteration| self.access(&stride.access_in(iteration)));
             return;
         }
-        if step.unsigned_abs() <= self.lines.bytes && turns > 0 {
+        if step.unsigned_abs() <= self.lines.bytes && iterations > 0 {
             let lines = self.line_of(low)..=self.line_of(high.saturating_add(reach));
-            let each = turns.div_ceil(lines.clone().count().max(1) as u64);
+            let each = iterations.div_ceil(lines.clone().count().max(1) as u64);
             lines.for_each(|line| self.touch(line, does, each));
             return;
         }
-        for turn in 0..turns {
-            let at = stride.access_in(turn).address;
+        for iteration in 0..iterations {
+            let at = stride.access_in(iteration).address;
             for line in self.line_of(at)..=self.line_of(at.saturating_add(reach)) {
                 self.touch(line, does, 1);
             }
@@ -403,7 +405,7 @@ impl<'t> Look<'t> {
     }
 }
 
-/// Returns what a site does to lines, and whether it is one of a waiting loop.
+/// Returns the uses that a site makes of lines, and whether it is in a waiting loop.
 fn does_of(site: &Site) -> u8 {
     let does = match site.kind {
         SiteKind::Load => READ,
@@ -413,7 +415,7 @@ fn does_of(site: &Site) -> u8 {
     if site.flags & flag::POLL != 0 { does | LOOKS } else { does }
 }
 
-/// Returns what is done where a link is read, be it known that the process had no other thread or not.
+/// Returns the uses of a line where a link is read, in a process with other threads or without.
 fn does_as_read(does: u8) -> u8 {
     if does & (READ | WRITTEN) != 0 { READ } else { READ << ALONE }
 }
@@ -442,7 +444,7 @@ impl Users {
     }
 }
 
-/// Threads of each process, and those that were seen to be made.
+/// Threads of each process, and how many of them have a recorded creation.
 fn made(threads: &[ThreadFacts]) -> FxHashMap<Option<ProcessId>, (usize, usize)> {
     let mut made: FxHashMap<Option<ProcessId>, (usize, usize)> = FxHashMap::default();
     for facts in threads {

@@ -5,7 +5,7 @@ use memlode_simulate::side_by_side::{Item, Program};
 /// Items of all threads that are kept at most: some tens of megabytes.
 const MOST: usize = 1 << 21;
 
-/// A program that keeps what it hands out.
+/// A program that records its items.
 pub(super) struct Recorder<'p> {
     program: &'p mut dyn Program,
     /// Indexed by thread; none if it was too much, or something was left out.

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-/// Says how an option is written that has one dash where it needs two: `-machine` would be read as
-/// `-m achine`. `args` are memlode's, from its own name on. Words that a program may get are not
-/// looked at.
+/// Suggests the spelling of an option that has one dash where it needs two: `-machine` would be
+/// read as `-m achine`. `args` are memlode's, from its own name on. Words that a program may get
+/// are not looked at.
 pub fn slip(args: &[OsString], memlode: &Command) -> Option<String> {
     let mut words = args.iter().skip(1).map_while(|word| word.to_str());
     let command = memlode.find_subcommand(words.next()?)?;

@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and what is typed for them.
+//! Arguments that several commands share, and their parsing.
 
 pub mod dashes;
 #[cfg(feature = "measure")]

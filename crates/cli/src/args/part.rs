@@ -1,4 +1,4 @@
-//! A part of the accesses, as it is asked for.
+//! A part of the accesses, as requested.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -98,7 +98,7 @@ impl PartArgs {
         option.hide(is_ours)
     }
 
-    /// Returns what is meant in this trace; nothing if all of it counts.
+    /// Returns the part of this trace; `None` if all of it counts.
     pub fn of(&self, trace: &Trace) -> Result<Option<Part>> {
         if self.is_all() {
             return Ok(None);
@@ -146,7 +146,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Says what is counted.
+    /// Returns a note on the counted part.
     pub fn note(&self) -> Note {
         self.note.clone()
     }

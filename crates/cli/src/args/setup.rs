@@ -1,4 +1,4 @@
-//! The setup of a simulated machine, as it is typed: pages, placement, and which cores threads run on.
+//! The setup of a simulated machine, as arguments: pages, placement, and the cores of threads.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ pub struct SetupArgs {
     rules: Rules,
 }
 
-/// Options that have a machine's rules simulated, where `report`'s model is what is used else.
+/// Options that simulate a machine's rules; without them, the model is that of `report`.
 #[derive(Debug, Parser)]
 pub struct SimArgs {
     /// Simulate the machine's rules, as `memlode sim` does, in the place of `report`'s model
@@ -66,7 +66,7 @@ enum Rules {
 }
 
 impl SetupArgs {
-    /// Returns what is meant on this machine.
+    /// Returns the setup on this machine.
     pub fn of(&self, machine: &Machine) -> Result<Setup> {
         Ok(Setup {
             rules: match self.rules {
@@ -80,7 +80,7 @@ impl SetupArgs {
         })
     }
 
-    /// Returns the first of these options that says anything.
+    /// Returns the first of these options that is given.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             ("--pages", !self.pages.is_empty()),
@@ -102,9 +102,9 @@ struct PageSize {
 /// Which pages are of a size.
 #[derive(Clone, Debug)]
 enum Where {
-    /// All that nothing else is said of.
+    /// All memory that has no setting of its own.
     Everywhere,
-    /// Those of some memory.
+    /// The pages of some memory.
     Memory(NamedMemory),
     /// From the first address up to, not including, the second.
     Range(u64, u64),
@@ -154,7 +154,7 @@ fn cores(cores: &[u32], machine: &Machine) -> Result<Vec<u32>> {
     Ok(cores.to_vec())
 }
 
-/// `first-touch`, `interleave`, `node:N`, or a file that says where addresses are.
+/// `first-touch`, `interleave`, `node:N`, or a file with the nodes of addresses.
 fn homes(wanted: Option<&str>, machine: &Machine) -> Result<Homes> {
     let Some(wanted) = wanted else { return Ok(Homes::default()) };
     ensure!(

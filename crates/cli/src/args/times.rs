@@ -29,7 +29,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` is too long"))
 }
 
-/// As [`parse_duration`] reads it.
+/// Formats a duration in the form that [`parse_duration`] reads.
 pub fn duration_text(duration: Duration) -> String {
     format!("{}s", duration.as_secs_f64())
 }
@@ -59,7 +59,7 @@ pub fn parse_burst(text: &str) -> Result<Burst, String> {
     Ok(Burst { on_us: on.as_micros() as u64, period_us: period.as_micros() as u64 })
 }
 
-/// As [`parse_burst`] reads it.
+/// Formats a duty cycle in the form that [`parse_burst`] reads.
 pub fn burst_text(burst: &Burst) -> String {
     format!("{}us/{}us", burst.on_us, burst.period_us)
 }

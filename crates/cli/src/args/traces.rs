@@ -28,7 +28,7 @@ impl TraceArgs {
         TraceArgs { trace }
     }
 
-    /// Its directory. Says which, if none is named.
+    /// Returns its directory. Reports which one, if none is named.
     pub fn find(&self) -> Result<PathBuf> {
         if let Some(directory) = &self.trace {
             return Ok(directory.clone());

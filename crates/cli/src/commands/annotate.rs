@@ -27,7 +27,7 @@ use crate::next::NextCommands;
 use crate::show::Out;
 use crate::{code, term};
 
-/// Functions with this part of the cycles are listed if nothing is asked for.
+/// Functions with this part of the cycles are listed if nothing is requested.
 const HOT: f64 = 0.01;
 
 /// Show source lines with the accesses, misses and modelled cycles of each beside it
@@ -55,7 +55,7 @@ pub struct Args {
     /// Lines without accesses that are shown around others
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     context: u32,
-    /// Show the instructions beneath each line, with the accesses of those that can be told apart
+    /// Show the instructions beneath each line, with the accesses of those that can be distinguished
     #[arg(long)]
     asm: bool,
     /// Take the instructions of this program: the same sources, compiled without memlode [default: of the recorded one]
@@ -149,7 +149,7 @@ fn listed(file: &Path) -> WantedLines {
     }
 }
 
-/// Why the trace's accesses missed, if that was asked before.
+/// The causes of the trace's misses, if an earlier command computed them.
 fn causes(trace: &Trace, machine: &Machine) -> Option<Simulation> {
     match kept::find(question::<sim::Args>("sim", None, &[machine]), trace) {
         Some(CommandAnswer { found: CommandFindings::Simulation(found), .. }) => Some(*found),
@@ -157,7 +157,7 @@ fn causes(trace: &Trace, machine: &Machine) -> Option<Simulation> {
     }
 }
 
-/// Why nothing is listed, and what could be.
+/// The reason why nothing is listed, and what could be.
 fn nothing(report: &Report, wanted: &WantedLines) -> String {
     let positions = report.lines.iter().flat_map(|row| {
         let own = &row.subject.position;

@@ -148,7 +148,7 @@ fn record(args: &RecordArgs) -> Result<ExitCode> {
         let usage = held.usage(&Plan::default().in_fixed_places(), args.per.as_deref())?;
         if usage.threads > 1 && args.traces.len() == 1 {
             bail!(
-                "{} has {} threads, and what they miss hangs on how they were scheduled: name two or more recordings of the same run, and the budget is their range",
+                "{} has {} threads, and what they miss depends on how they were scheduled: name two or more recordings of the same run, and the budget is their range",
                 trace.display(),
                 usage.threads
             );
@@ -228,7 +228,7 @@ fn figure(range: Range) -> String {
     }
 }
 
-/// Three digits behind the point at most, and none that say nothing.
+/// At most three digits behind the point, without zeros at the end.
 fn number(figure: f64) -> String {
     let text = format!("{figure:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -246,16 +246,16 @@ struct Checked {
     over: Vec<Excess>,
     /// Members that lie elsewhere, the one that misses most first.
     moved: Vec<MovedMember>,
-    /// The member whose misses rose most, where none moved.
+    /// The member whose misses rose most, if no member moved.
     risen: Option<MovedMember>,
     restoring: Option<Restoring>,
 }
 
-/// The order of members that a budget was recorded with, and what it comes to.
+/// The order of members with which a budget was recorded, and its misses.
 #[derive(Serialize)]
 struct Restoring {
     edit: String,
-    /// True if the figures are within the budget then; none if that cannot be replayed.
+    /// True if the figures are within the budget then; `None` if the old order cannot be replayed.
     within: Option<bool>,
     /// Misses by level in 1,000 calls then.
     misses: Vec<f64>,
@@ -300,7 +300,7 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     let has_range = budget.types.iter().any(|ty| ty.misses.iter().any(is_range));
     if usage.threads > 1 && !has_range {
         term::line(&format!(
-            "{} threads: what they miss may hang on their schedule, and {file} has no range for it",
+            "{} threads: what they miss may depend on their schedule, and {file} has no range for it",
             usage.threads
         ));
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo --config target.HOST.runner=["memlode","run",…,"--"] SUBCOMMAND ARGS…
-//!   CARGO_BUILD_TARGET=HOST                       so that build scripts can be told apart
+//!   CARGO_BUILD_TARGET=HOST                       to recognise build scripts
 //!   CARGO_TARGET_DIR=target/memlode-cargo         so that the other builds stay as they are
 //!   RUSTC_WRAPPER=target/memlode-cargo/memlode-rustc
 //! ```
@@ -171,13 +171,13 @@ impl<'a> Request<'a> {
         request
     }
 
-    /// `cargo`, or whatever else goes by the toolchain, with what comes first on its line.
+    /// `cargo`, or another tool of the toolchain, with the words before its arguments.
     fn tool(&self, name: impl Into<OsString>) -> Vec<OsString> {
         std::iter::once(name.into()).chain(self.toolchain.map(OsStr::to_os_string)).collect()
     }
 }
 
-/// Asks the compiler that cargo will run. Returns its name, and what it printed and complained of.
+/// Runs the compiler that cargo will use. Returns its name, its output, and its errors.
 fn ask_rustc(request: &Request, question: &[&str]) -> Result<(String, String, String)> {
     // Cargo too goes by this variable.
     let compiler = std::env::var_os("RUSTC").filter(|compiler| !compiler.is_empty());
@@ -220,7 +220,7 @@ fn host(request: &Request) -> Result<String> {
     Ok(host.to_string())
 }
 
-/// Returns where cargo builds, as it says itself: it may be set in many places.
+/// Returns where cargo builds, by asking cargo: it may be set in many places.
 fn target_directory(request: &Request) -> Result<PathBuf> {
     let words = request.tool("cargo");
     let mut command = Command::new(&words[0]);

@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if sound { OK } else { PROBLEMS }))
 }
 
-/// Returns what works here.
+/// Returns the verdict on this machine.
 fn verdict(compile: bool, record: bool) -> &'static str {
     match (compile, record) {
         (true, true) => "\nPrograms can be compiled, recorded and reported on this machine.\n",
@@ -183,7 +183,7 @@ fn compilers() -> Vec<Item> {
     items
 }
 
-/// Returns what `memlode cargo` uses: rustc's own LLVM has to be the plug-in's.
+/// Returns the tools of `memlode cargo`: rustc's own LLVM must match the plug-in's.
 fn rust() -> Vec<Item> {
     let only = "needed for `memlode cargo` only";
     let get = "install Rust, https://rustup.rs, then `rustup toolchain install stable`";
@@ -213,13 +213,13 @@ fn rust() -> Vec<Item> {
     ]
 }
 
-/// Returns what a program prints, if it is there and succeeds.
+/// Returns the output of a program, if it is there and succeeds.
 fn said(program: &str, option: &str) -> Option<String> {
     let output = Command::new(search_path(program.as_ref())?).arg(option).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Returns where memlode puts what it needs for a while.
+/// Returns the places of memlode's temporary files.
 fn directories() -> Vec<Item> {
     // As the collector does it, and gone at once.
     let sockets = memlode_collect::socket_directory().map(|parent| parent.display().to_string());
@@ -296,7 +296,7 @@ fn kernel() -> Vec<Item> {
     ]
 }
 
-/// Returns what the hardware or the kernel could sample.
+/// Returns the ways of the hardware or the kernel to sample.
 fn sampling() -> Vec<Item> {
     let paranoid: Result<i32, String> = read("/proc/sys/kernel/perf_event_paranoid")
         .and_then(|level| level.parse().ok())
@@ -316,7 +316,8 @@ fn sampling() -> Vec<Item> {
     std::iter::once(faults).chain(tiers.iter().map(tier)).collect()
 }
 
-/// One way to sample: what it is opened as and used by, or why it is missing and what comes next.
+/// One way to sample: how it is opened and which command uses it, or why it is missing and the
+/// alternative.
 fn tier(tier: &Tier) -> Item {
     let name = match tier.kind {
         TierKind::Clock => "timer samples",
@@ -359,7 +360,8 @@ fn processor() -> Vec<Item> {
 /// Most bytes of a cache that is the core's alone, or of its part of a shared one: no processor has more.
 const MOST_PER_CORE: u64 = 16 << 20;
 
-/// A guest is told of a last level that it has only a part of: in one of hundreds of megabytes, everything hits.
+/// A guest sees a last level of which it has only a part: in one of hundreds of megabytes,
+/// everything hits.
 fn oversized(machine: &Machine, is_guest: bool) -> Option<Item> {
     let last = machine.levels.last()?;
     let is_larger = last.bytes / u64::from(machine.cores.max(1)) > MOST_PER_CORE;

@@ -62,7 +62,7 @@ pub fn events(directory: &Path, out: impl Write) -> Result<()> {
     Ok(lines.out.flush()?)
 }
 
-/// Writes what types are made of.
+/// Writes the layouts of types.
 fn types(trace: &Trace, args: &Args) -> Result<()> {
     let mut out = door(io::stdout().lock(), args.json);
     let records = memlode_report::records(trace.sites());
@@ -141,7 +141,7 @@ fn door<W: Write>(out: W, as_json: bool) -> Door<BufWriter<W>> {
     Door::new(BufWriter::with_capacity(1 << 16, out), form)
 }
 
-/// Takes whole lines, turns each into its form, and stops after a number of them.
+/// Takes whole lines, converts each into its form, and stops after a number of them.
 struct Lines<W> {
     out: W,
     /// One object a line.
@@ -183,7 +183,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// A line of text as an object: the columns that say something.
+/// A line of text as an object: the columns that are not empty.
 fn object(header: &str, line: &str) -> serde_json::Value {
     let names = header.trim_start_matches('#').split('\t');
     let columns = names.zip(line.trim_end_matches('\n').split('\t')).filter(|(_, value)| *value != "-");

@@ -168,7 +168,7 @@ fn format(args: &Args) -> Result<Format> {
     Ok(format)
 }
 
-/// Has the Python package write every access, or tables: it has pyarrow's writer.
+/// Writes every access, or tables, by the Python package, which has pyarrow's writer.
 fn parquet(args: &Args) -> Result<ExitCode> {
     ensure!(
         !is_stdout(&args.to),

@@ -51,7 +51,7 @@ fn terminal_size() -> Option<usize> {
     columns().filter(|columns| stdout.is_terminal() && *columns > 0)
 }
 
-/// A command and what it does, in lines of so many columns.
+/// A command and its description, in lines of this many columns.
 fn entry(command: &Command, width: usize) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let (mut lines, mut line) = (String::new(), format!("  {:<1$}", command.get_name(), NAMES - 3));

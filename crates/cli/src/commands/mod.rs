@@ -1,4 +1,4 @@
-//! One file per subcommand: its arguments, and what it does with them.
+//! One file per subcommand: its arguments and its work.
 
 mod advise;
 mod alias;
@@ -54,7 +54,7 @@ use crate::term;
 
 /// Success.
 pub const OK: u8 = 0;
-/// An error of memlode's own, or of what it was given.
+/// An error of memlode itself, or of its input.
 pub const FAILED: u8 = 1;
 /// Arguments that cannot be understood.
 pub const WRONG_USAGE: u8 = 2;
@@ -231,7 +231,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     }
 }
 
-/// Says what is wrong with the arguments, which may be names of somebody else's choice; or helps.
+/// Reports errors in the arguments, which may contain names from strangers; or prints help.
 fn usage(error: &clap::Error) -> Result<ExitCode> {
     let to_stderr = error.use_stderr();
     let colours =
@@ -254,7 +254,7 @@ pub fn print(text: &str) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// As JSON to standard output.
+/// Prints JSON to standard output.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     let mut stdout = Door::new(BufWriter::new(std::io::stdout().lock()), Form::Json);
     serde_json::to_writer_pretty(&mut stdout, value).map_err(std::io::Error::from)?;

@@ -1,8 +1,9 @@
-//! `memlode place-blocks`: makes allocation calls, and tells where the blocks lie. Started by memlode itself, for a process whose heap
-//! nobody else uses.
+//! `memlode place-blocks`: makes allocation calls, and prints the addresses of the blocks. Memlode
+//! starts it itself, as a process whose heap has no other users.
 //!
-//! Standard input has four little-endian words for each call: what is called with the thread behind it (bits 8 and up), the block that is
-//! made, the one that ends, and the size. At its end, standard output gets the address of each block.
+//! Standard input has four little-endian words for each call: the call, with the thread in bits 8
+//! and up; the block that is made; the block that ends; and the size. At its end, standard output
+//! gets the address of each block.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::process::ExitCode;

@@ -155,7 +155,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     Ok(ExitCode::from(OK))
 }
 
-/// An analysis that is asked for, with a rule besides.
+/// A requested analysis, with a further rule.
 fn with_rule(wanted: &str, rule: &str) -> Result<String> {
     match wanted.split_once(':') {
         None if wanted == "shared" => Ok(format!("shared:rule={rule}")),
@@ -185,7 +185,7 @@ fn format(args: &Args) -> Result<Format> {
     Ok(format)
 }
 
-/// Writes all batches, and says what is missing.
+/// Writes all batches, and reports missing parts.
 fn write(
     trace: &Trace,
     mut annotations: Annotations,

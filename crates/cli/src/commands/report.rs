@@ -63,7 +63,7 @@ enum ThreadOrder {
 }
 
 impl OrderArgs {
-    /// Returns what was asked for.
+    /// Returns the requested order.
     pub fn order(self) -> Option<Order> {
         self.threads.map(|order| match order {
             ThreadOrder::Parallel => Order::Parallel,

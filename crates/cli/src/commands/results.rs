@@ -47,7 +47,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(OK))
 }
 
-/// A file in a line: the question, the answer's age and size, and the file's name; or why it is not used.
+/// A file in a line: the question, the answer's age and size, and the file's name; or the reason
+/// why it is not used.
 fn line(listed: &Listed) -> String {
     match &listed.head {
         Err(unusable) => unusable.to_string(),
@@ -60,7 +61,7 @@ fn line(listed: &Listed) -> String {
     }
 }
 
-/// The question as it may have been typed: `sim --machine zen4 --rules lru`.
+/// The question as a command line: `sim --machine zen4 --rules lru`.
 fn asked(question: &Question) -> String {
     let mut words = question.command.clone();
     for (at, machine) in question.machines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `memlode run` and `memlode record`: the program as it would run anyway, and what it did.
+//! `memlode run` and `memlode record`: run the program as usual, and record it.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -38,7 +38,7 @@ use crate::page::{self, ExtraArgs, Subject};
 use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
-/// Memlode itself failed, as `env`, `timeout` and others say it.
+/// Memlode itself failed: the status that `env`, `timeout` and others use.
 const OURS: u8 = 125;
 
 /// Run a program built by `memlode cc` and say which data it waits for
@@ -113,7 +113,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns what is to be found out; nothing if only the trace is wanted.
+    /// Returns the requested analysis; `None` if only the trace is wanted.
     fn job(&self) -> Result<Option<Job>> {
         if self.no_report {
             return Ok(None);
@@ -219,7 +219,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(outcome(reported(&args.options, &args.command))))
 }
 
-/// Records, finds out what is wanted, and says so.
+/// Records, analyses, and prints the result.
 fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
     let (purpose, later) = match options.job()? {
         None => (Purpose::Trace, None),
@@ -267,7 +267,7 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
     })
 }
 
-/// Nobody notices a wait of this.
+/// Waits shorter than this go unnoticed.
 const SHORTEST_GLANCE: Duration = Duration::from_millis(200);
 
 /// Ends a report of a whole trace with the change of layout that is most worth a try. That takes no longer than the report, `budget`, did.
@@ -298,7 +298,7 @@ pub fn record(args: RecordArgs) -> Result<ExitCode> {
     ))))
 }
 
-/// Says what `memlode check` will say of the recording: what happened and is not in the trace.
+/// Reports everything that `memlode check` would: events that are missing from the trace.
 fn losses(trace: &Path) -> Result<()> {
     let manifest = Manifest::read(trace)?;
     manifest.summary.iter().flat_map(Summary::losses).for_each(|loss| term::note(&loss));
@@ -323,7 +323,7 @@ enum Recorded<'a> {
     Analysed(Box<Analysed>),
 }
 
-/// Failures of ours have a status of their own, so that scripts can tell them from the program's.
+/// A failure of memlode has a status of its own, so that scripts can recognise it.
 fn outcome(result: Result<u8>) -> u8 {
     result.unwrap_or_else(|error| {
         term::error(&error);
@@ -543,7 +543,7 @@ fn finish(
     Ok(if summary.failure.is_some() { OURS } else { code })
 }
 
-/// The status of a program whose libraries are not all found.
+/// The status of a program some of whose libraries are missing.
 const NOT_LOADED: u8 = 127;
 const RUNTIME: &str = "libmemlode_record.so.1";
 
@@ -592,7 +592,7 @@ fn info(command: &[OsString]) -> ManifestInfo {
     }
 }
 
-/// As the kernel names it.
+/// The processor, by the kernel's name.
 fn processor() -> String {
     let text = memlode_files::read_text("/proc/cpuinfo".as_ref(), 16 << 20).unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));

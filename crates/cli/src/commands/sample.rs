@@ -1,4 +1,4 @@
-//! `memlode sample`: where a program that nobody rebuilt spends its time, and at which data.
+//! `memlode sample`: where a program that was not rebuilt spends its time, and at which data.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -21,15 +21,17 @@ use crate::term;
 
 /// Samples a second of CPU time, at most.
 const FASTEST: u64 = 20_000;
-/// Fewer samples are told to be few.
+/// With fewer samples than this, the report says that they are few.
 pub const FEW: u64 = 100;
 /// Between two looks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Sample a program that nobody rebuilt, or a process that runs: its time by member, line and function
+/// Sample a program that nobody rebuilt, or a process that runs: its time by member, line and
+/// function
 ///
-/// The kernel's clock interrupts each thread so many times a second of its CPU time. Lines come from debug information,
-/// types and members from that and the decoded instructions. Nothing is simulated.
+/// The kernel's clock interrupts each thread many times a second of its CPU time. Lines come from
+/// debug information, types and members from that and the decoded instructions. Nothing is
+/// simulated.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "memlode sample [OPTIONS] -p PID\n       memlode sample [OPTIONS] -- PROGRAM ARGS…",
@@ -94,7 +96,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 /// Nanoseconds between the samples that the skid is measured with, at most.
 const MEASURED_NS: u64 = 200_003;
 
-/// Prints a report on samples, with so many rows of each table.
+/// Prints a report on samples, with at most `top` rows of each table.
 pub fn show(report: &SampleReport, top: usize, as_json: bool) -> Result<()> {
     if as_json {
         #[derive(serde::Serialize)]
@@ -142,7 +144,7 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Option<ExitStatus>> {
     }
 }
 
-/// Asks the program to end; it is waited for, so the number is still its own.
+/// Asks the program to end. It is waited for, so its process id is still valid.
 fn end(child: &Child) {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM);

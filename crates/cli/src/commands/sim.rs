@@ -1,4 +1,4 @@
-//! `memlode sim`: what each cache of a machine would have answered.
+//! `memlode sim`: the behaviour of each cache of a machine.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     keep: KeepArgs,
-    /// Known, so that who asks for it hears where it is.
+    /// Accepted, so that users who try it learn where it is.
     #[command(flatten)]
     part: PartArgs,
 }

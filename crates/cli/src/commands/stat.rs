@@ -259,7 +259,7 @@ pub fn read(path: &Path) -> Result<Option<Stat>> {
     Ok(Some(serde_json::from_value(value).with_context(what)?))
 }
 
-/// Prints what changed from one file to another.
+/// Prints the differences between two files.
 pub fn difference(before: &Stat, after: &Stat, json: bool) -> Result<()> {
     let found = compare(before, after, 0);
     if json {

@@ -112,7 +112,7 @@ fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
     Ok(trace)
 }
 
-/// Returns what the models say of a trace.
+/// Returns the models' costs of a trace.
 fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCosts>> {
     let job = Job::new(name, |_| Ok(Wanted::Report(None)))?;
     let analysed = job.run(Arc::new(open(trace)?))?;

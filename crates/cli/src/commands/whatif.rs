@@ -100,7 +100,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     Ok(stop::searched())
 }
 
-/// Finds what the edits buy, or the best ones of a type.
+/// Computes the effects of the edits, or finds the best ones of a type.
 fn found(baseline: &Baseline, edits: &[Edit], args: &Args) -> Result<WhatIf> {
     if let Some(ty) = &args.search {
         let searched = search(baseline, ty)?;

@@ -1,5 +1,5 @@
-//! The request of a compiler command line, read only as far as memlode must know: does it compile,
-//! does it link, and which of our additions has the user already decided about?
+//! The request of a compiler command line, as far as memlode needs it: does it compile, does it
+//! link, and which of our additions did the user set already?
 //!
 //! The arguments themselves are never rewritten here; they reach clang as they were typed.
 
@@ -56,8 +56,8 @@ pub struct Request {
     pub splits_debug: bool,
     /// `--build-id` in any form was passed to the linker.
     pub build_id: bool,
-    /// Position of the argument with `--` (itself, or the response file that holds it): whatever
-    /// comes after is an input.
+    /// Position of the argument with `--` (itself, or the response file that holds it): all later
+    /// arguments are inputs.
     pub double_dash: Option<usize>,
 }
 
@@ -135,7 +135,7 @@ const TAKES_NEXT: &[&str] = &[
     "-z",
 ];
 
-/// Options that make clang print and exit, whatever else is there.
+/// Options that make clang print and exit, with any others.
 const INFORMATION: &[&str] =
     &["--version", "--help", "-help", "--help-hidden", "--autocomplete", "-dumpversion", "-dumpmachine"];
 

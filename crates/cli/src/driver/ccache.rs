@@ -3,8 +3,9 @@
 //! ```text
 //! make ──► memlode-cc ARGS…  ──► ccache clang-22 -fpass-plugin=… ARGS…    MEMLODE_CCACHE=1, or the path of a ccache
 //! ```
-//! In front of us, ccache would know nothing of what is added, and take an object of another filter for this one. Behind us
-//! it is told: the plug-in and the files that it reads are hashed as they are, and its variables in a file of their own.
+//! In front of us, ccache would not know our additions, and might use an object that was compiled
+//! with another filter. Behind us it hashes the plug-in and the files that it reads, and a file
+//! with its variables.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -26,8 +27,8 @@ const EXTRA_FILES: &str = "CCACHE_EXTRAFILES";
 /// Caches that would stand in front of us.
 const CACHES: [&str; 2] = ["ccache", "sccache"];
 
-/// Returns what to run in front of the compiler, and a variable for it; nothing if nobody asks. `variables` are those that the
-/// plug-in is given besides our own environment.
+/// Returns the command to run in front of the compiler, and a variable for it; `None` if not
+/// requested. `variables` are those that the plug-in gets besides our own environment.
 pub fn wanted(
     plugin: &Path,
     variables: &[(&'static str, OsString)],

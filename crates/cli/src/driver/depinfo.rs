@@ -1,12 +1,15 @@
-//! The parts of a Rust program besides its crates, told to cargo: the plug-in, and the options that it reads.
+//! The parts of a Rust program besides its crates, as dependencies for cargo: the plug-in, and the
+//! options that it reads.
 //!
-//! rustc lists in a crate's `.d` file what it was made from, and cargo makes it anew when one of these changes:
+//! rustc lists a crate's sources in its `.d` file, and cargo rebuilds the crate when one of these
+//! changes:
 //!
 //! ```text
 //! target/…/deps/prog-0123.d: src/main.rs         files …
 //! # env-dep:LANG=C                               … and variables
 //! ```
-//! The plug-in works where crates are linked, so it is what is linked that gets further entries; libraries stay.
+//! The plug-in works where crates are linked, so linked crates get further entries; libraries do
+//! not change.
 
 use std::ffi::OsString;
 use std::fs;

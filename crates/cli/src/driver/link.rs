@@ -1,8 +1,9 @@
-//! The link that a command line makes: the file that its linker writes, what of it memlode did not
-//! compile, and the command that makes the same program again.
+//! The link that a command line makes: the file that its linker writes, the code in it that memlode
+//! did not compile, and the command that makes the same program again.
 //!
-//! The compiler itself says what it runs (`-###`): an output may be named to the compiler or to the
-//! linker, in a file of arguments or in a configuration file of clang's, and the last one counts.
+//! The compiler itself lists its commands (`-###`): an output may be named to the compiler or to
+//! the linker, in a file of arguments or in a configuration file of clang's, and the last one
+//! counts.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -38,8 +39,8 @@ fn stamp(file: &Path) -> Option<Stamp> {
 }
 
 impl Link {
-    /// Asks the compiler what it would run; `None` if that ends in no linker that writes a regular
-    /// file. Files of arguments are read now: build systems remove them after the link.
+    /// Asks the compiler for its commands; `None` if they do not end in a linker that writes a
+    /// regular file. Files of arguments are read now: build systems remove them after the link.
     pub fn plan(compiler: &Compiler, line: &[OsString], variables: &[(&str, OsString)]) -> Option<Link> {
         let read = |name: &OsStr| memlode_files::read(Path::new(name), super::RESPONSE).ok();
         let mut command = Command::new(&compiler.path);
@@ -68,7 +69,7 @@ impl Link {
         now.is_some() && now != self.before
     }
 
-    /// Says which functions of the output memlode did not compile, if there are any.
+    /// Reports the functions of the output that memlode did not compile, if there are any.
     pub fn tell_foreign(&self) {
         let Ok(Some(code)) = memlode_symbols::foreign_code(&self.output) else { return };
         let file = self.output.to_string_lossy();
@@ -112,7 +113,7 @@ fn again(
     Some((words, inputs))
 }
 
-/// The commands in what `-###` prints: a line each that begins with a blank, every word quoted.
+/// The commands in the output of `-###`: a line each that begins with a blank, every word quoted.
 fn jobs(printed: &[u8]) -> Vec<Vec<OsString>> {
     let mut jobs = Vec::new();
     let mut at = 0;

@@ -44,7 +44,7 @@ pub const ALLOCATORS: &str = "MEMLODE_ALLOCATORS";
 /// The variable through which the plug-in learns whether to record the program as written or as optimised.
 pub const FIDELITY: &str = "MEMLODE_FIDELITY";
 
-/// The variable through which the plug-in learns what is not to be recorded.
+/// The variable with the file of rules for events that are not recorded.
 pub const FILTER: &str = "MEMLODE_FILTER";
 
 /// The variable through which the plug-in learns that values are to be recorded.
@@ -56,7 +56,7 @@ pub const STATIC_RUNTIME: &str = "MEMLODE_STATIC_RUNTIME";
 /// Bytes of the largest response file that is looked into; compilers read it themselves.
 pub const RESPONSE: u64 = 256 << 20;
 
-/// Runs the compiler. Where it refuses options, says what to do about them.
+/// Runs the compiler. If it refuses options, reports the remedy.
 pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     let (own, args) = split_own(language, args)?;
     check_named_by_variables()?;
@@ -197,7 +197,7 @@ pub fn existing(option: &str, file: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Refuses what the plug-in would wait for in vain, where variables name its files.
+/// Refuses files named by variables that would make the plug-in wait in vain.
 fn check_named_by_variables() -> Result<()> {
     for (_, variable) in FILES {
         let file = std::env::var_os(variable).filter(|file| !file.is_empty());

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use super::toolchain::{Compiler, Language};
 use crate::term;
 
-/// Beginnings of options that have all they need in one word, and need nothing else on the line.
+/// Beginnings of options that consist of one word, and need no other options.
 const ALONE: [&[u8]; 4] = [b"-f", b"-m", b"-W", b"-std="];
 
-/// Such options that speak of files or of what else memlode has added.
+/// Options of this kind that name files or other additions of memlode.
 const NOT_ALONE: [&[u8]; 6] = [b"-fpass-plugin=", b"-fplugin", b"-Wl,", b"-Wp,", b"-Wa,", b"-fmodule"];
 
 /// Refusals of the driver or of the compiler, with the place of the option in them.
@@ -22,7 +22,8 @@ const REFUSALS: [&str; 5] = [
     "optimization flag '",
 ];
 
-/// After a failure: says which options were to blame, if any were. They are tried on an empty file.
+/// After a failure: reports which options were to blame, if any were. They are tried on an empty
+/// file.
 pub fn explain(language: Language, compiler: &Compiler, line: &[OsString]) {
     let tried = line.iter().filter(|word| {
         let begins_with = |beginning: &&[u8]| word.as_bytes().starts_with(beginning);

@@ -2,8 +2,8 @@
 //!
 //! Programs are linked again in other orders, long after the build and more than once: what the
 //! user's own link has left in a folder (dependencies, maps, temporary files) must stay as it is.
-//! These lists are for links to succeed; that nothing is written where it must not, whatever the
-//! options, `memlode_measure::link` sees to.
+//! These lists let links succeed; `memlode_measure::link` ensures that nothing is written
+//! elsewhere, with any options.
 
 use std::path::Path;
 
@@ -153,7 +153,7 @@ fn linker_writes_beside(name: &str) -> bool {
 struct Line {
     words: Vec<String>,
     inputs: Vec<usize>,
-    /// The kind of an input depends on what stands before it.
+    /// The kind of an input depends on the options before it.
     mixes_languages: bool,
     /// The next word for the linker is a name that is not wanted.
     skips: bool,

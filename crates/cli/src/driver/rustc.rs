@@ -4,12 +4,14 @@
 //! cargo ── RUSTC_WRAPPER ──► memlode-rustc rustc ARGS…          a link to memlode
 //!                                └──► rustc ARGS… + additions   if ARGS have --target
 //! ```
-//! `memlode cargo` names a target even though it is this machine: cargo then builds what runs during the build (build
-//! scripts, procedural macros) without `--target`, which is how those are told apart and left alone.
+//! `memlode cargo` names a target even though it is this machine: cargo then builds code that runs
+//! during the build (build scripts, procedural macros) without `--target`, by which it is
+//! recognised and left alone.
 //!
-//! rustc loads no plug-ins, so the pass runs where LLVM takes over from it: `-C linker-plugin-lto` makes bitcode of all
-//! crates, and lld compiles it (ThinLTO: module by module, the pass last in each). At opt-level 0 LLVM's ThinLTO has no
-//! place for plug-ins, and the few passes that it would run are given by name, with ours.
+//! rustc loads no plug-ins, so the pass runs where LLVM takes over from it: `-C linker-plugin-lto`
+//! makes bitcode of all crates, and lld compiles it (ThinLTO: module by module, the pass last in
+//! each). At opt-level 0 LLVM's ThinLTO has no place for plug-ins, and the few passes that it would
+//! run are given by name, with ours.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -38,12 +40,12 @@ const ALLOCATOR: [&str; 4] = ["__rust_alloc", "__rust_alloc_zeroed", "__rust_rea
 /// The LLVM that links: its bitcode reader has to be as new as rustc's LLVM, and the plug-in is of one version.
 pub const LLVM: u32 = 22;
 
-/// The passes of a ThinLTO link at opt-level 0, and the two of ours. Recording needs no optimisation, but the inlining
-/// that the sources demand is what brings an allocation to the line that asks for it.
+/// The passes of a ThinLTO link at opt-level 0, and our two. Recording needs no optimisation, but
+/// only the inlining that the sources demand brings an allocation to its line in the source.
 const UNOPTIMISED: &str = "memlode-names,always-inline,elim-avail-extern,globaldce,memlode";
 
-/// Runs rustc, where nothing is to be done afterwards in place of this process. `args` are what cargo wants to run, the
-/// compiler first.
+/// Runs rustc; replaces this process unless there is work to do afterwards. `args` are those of
+/// cargo, the compiler first.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     let mut words = args;
     if words.is_empty() {
@@ -72,7 +74,8 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// rustc's options that make a crate part of a recorded program. `allocator_crate` is what [`allocator_crate`] says.
+/// rustc's options that make a crate part of a recorded program. `allocator_crate` is the result of
+/// [`allocator_crate`].
 pub fn additions(install: &Install, optimised: bool, allocator_crate: &str) -> Result<Vec<OsString>> {
     let plugin = install.plugin(LLVM);
     require(&plugin)?;
@@ -107,8 +110,9 @@ pub fn additions(install: &Install, optimised: bool, allocator_crate: &str) -> R
     Ok(options.into_iter().chain(linker).map(|option| joined("-C", option)).collect())
 }
 
-/// Returns what the symbols of a toolchain's allocator begin with, up to the length of the name: `_RNvCsbM2nZ_7___rustc`, the
-/// mangled path of a crate that each release gives another number; nothing before Rust 1.87. `sysroot` is what rustc says of it.
+/// Returns the beginning of the symbols of a toolchain's allocator, up to the length of the name:
+/// `_RNvCsbM2nZ_7___rustc`, the mangled path of a crate whose number differs between releases;
+/// `None` before Rust 1.87. `sysroot` is rustc's.
 ///
 /// # Errors
 /// If the toolchain has no standard library for `host`, or it cannot be read.
@@ -132,7 +136,7 @@ pub fn allocator_crate(sysroot: &Path, host: &str) -> Result<String> {
     Ok(path.map(|path| format!("{path}_7___rustc")).unwrap_or_default())
 }
 
-/// Fails, with how to get it, when what links is not installed.
+/// Fails, with the remedy, if the linker is not installed.
 pub fn require_linker() -> Result<()> {
     for (program, package) in [(format!("clang-{LLVM}"), "clang"), (format!("ld.lld-{LLVM}"), "lld")] {
         if search_path(OsStr::new(&program)).is_none() {
@@ -144,7 +148,8 @@ pub fn require_linker() -> Result<()> {
     Ok(())
 }
 
-/// The line with what is in its argument files (one argument a line), which cargo makes when a line gets too long.
+/// The line with the contents of its argument files (one argument a line), which cargo makes when a
+/// line gets too long.
 fn expanded(words: &[OsString]) -> Vec<OsString> {
     let mut all = Vec::new();
     for word in words {

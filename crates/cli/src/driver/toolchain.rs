@@ -50,7 +50,7 @@ impl Language {
         }
     }
 
-    /// The LLVM versions whose compiler of this language says what its variables are, best first.
+    /// The LLVM versions whose compiler of this language describes variables, best first.
     fn versions(self) -> &'static [u32] {
         match self {
             Language::C | Language::Cxx => &LLVM_VERSIONS,
@@ -66,7 +66,7 @@ impl Language {
         }
     }
 
-    /// Returns what makes the compiler print its major version.
+    /// Returns the options that make the compiler print its major version.
     fn probe(self) -> (&'static [&'static str], &'static str) {
         match self {
             Language::C | Language::Cxx => (&["-x", "c", "-E", "-P", "-"], "__clang_major__"),
@@ -132,8 +132,8 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The major LLVM version of a clang: from its name, from where its symbolic link leads, or, failing
-/// both, by asking it once and remembering the answer.
+/// The major LLVM version of a clang: from its name, from the target of its symbolic link, or,
+/// failing both, by running it once and remembering the result.
 pub fn version_of(language: Language, compiler: &Path) -> Result<u32> {
     let resolved = compiler.canonicalize().unwrap_or_else(|_| compiler.to_path_buf());
     match version_in_name(compiler).or_else(|| version_in_name(&resolved)) {

@@ -25,7 +25,7 @@ use crate::shared::SharedMemory;
 use crate::socket::{Connection, Message};
 use crate::worker::Shared;
 
-/// A process that said hello.
+/// A process that registered.
 pub struct Process {
     /// Index in the trace.
     pub index: u32,
@@ -37,22 +37,22 @@ pub struct Process {
     pub memory: SharedMemory,
     /// Readable once every thread of it is gone.
     pidfd: OwnedFd,
-    /// The program counts its threads as we do; not so in another pid namespace.
+    /// True if the program counts its threads as we do, which it does not in another pid namespace.
     same_namespace: bool,
     library: Arc<Images>,
     space: Space,
     images: Mutex<Vec<LoadedImage>>,
-    /// Pages of words that were looked for among the images in vain.
+    /// Pages of words that were not found among the images.
     strangers: Mutex<FxHashSet<u64>>,
     /// Held by who looks.
     search: Mutex<()>,
-    /// `/proc/PID/maps` when it said hello; it may be gone when we want to know.
+    /// `/proc/PID/maps` when it registered; it may be gone when it is needed.
     maps: Vec<u8>,
     /// The same when it last unloaded an image, as it does when it ends.
     last_maps: Mutex<Vec<u8>>,
     streams: Mutex<Arc<Vec<Arc<Stream>>>>,
     discovery: Mutex<Discovery>,
-    /// Rings claimed when they were last looked for.
+    /// Number of claimed rings at the last search for them.
     claims_seen: AtomicU64,
     /// No thread of it will ever write again.
     over: AtomicBool,
@@ -131,7 +131,8 @@ impl Process {
         })
     }
 
-    /// Returns whether the program that said hello is still what runs in the process, as far as can be seen.
+    /// Returns whether the program that registered still runs in the process, as far as can be
+    /// seen.
     pub fn is_still_mapped(&self) -> bool {
         let inode = self.memory.inode();
         images::maps(self.pid).zip(inode).is_some_and(|(maps, inode)| images::is_mapped(&maps, inode))
@@ -142,17 +143,18 @@ impl Process {
         self.pidfd.as_fd()
     }
 
-    /// Returns what header words mean.
+    /// Returns the meaning of header words.
     pub fn space(&self) -> RwLockReadGuard<'_, AddressSpace> {
         self.space.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, for those who encode words of it on their own.
+    /// The same, for threads that encode its words on their own.
     pub fn shared_space(&self) -> &Space {
         &self.space
     }
 
-    /// Nobody will write any more: the process ended, or became another program, or is no longer of interest.
+    /// No more words will come: the process ended, or became another program, or is no longer of
+    /// interest.
     pub fn mark_over(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -163,7 +165,7 @@ impl Process {
         self.mark_over();
     }
 
-    /// Returns whether it was ended by a signal, as far as can be told: it did not announce its end.
+    /// Returns whether a signal ended it, as far as is known: it did not announce its end.
     fn was_killed(&self) -> bool {
         self.gone.load(Ordering::Acquire) && !self.is_leaving()
     }
@@ -281,8 +283,9 @@ impl Process {
         }
     }
 
-    /// Returns whether threads that are gone have ended by themselves, and not because their process ends. Between two marks that the
-    /// kernel leaves on those that it ends there is a moment without any; so they are looked for twice.
+    /// Returns whether threads that are gone have ended by themselves, and not because their
+    /// process ends. The kernel leaves two marks on threads that it ends, with a moment without any
+    /// mark between them; so they are checked twice.
     fn lives_on(&self, tasks: &Path, listed: &FxHashSet<u32>) -> bool {
         let pid = self.pid.as_raw_pid() as u32;
         let others = listed.iter().filter(|&&tid| tid != pid);
@@ -296,7 +299,7 @@ impl Process {
         }
     }
 
-    /// Returns whether so many rings are in use that new threads may soon find none.
+    /// Returns whether almost all rings are in use, so that new threads may soon find none.
     pub fn is_crowded(&self) -> bool {
         self.streams().len() >= ring::RINGS as usize / 2
     }
@@ -361,7 +364,7 @@ impl Process {
         busy
     }
 
-    /// Says what the process, or its children, did without us.
+    /// Reports the accesses that the process, or its children, made unrecorded.
     fn tell_unrecorded(&self, output: &Output) {
         let (pid, name) = (self.pid.as_raw_pid(), &self.name);
         if self.memory.is_sealed() {
@@ -384,7 +387,7 @@ impl Process {
         }
     }
 
-    /// Every ring that was claimed was found, but for those whose thread was killed while claiming it.
+    /// Every claimed ring was found, except those whose thread was killed while claiming it.
     fn is_accounted_for(&self) -> bool {
         let discovery = lock(&self.discovery);
         let missing = self.memory.generation().saturating_sub(discovery.found.into());
@@ -423,7 +426,7 @@ impl Process {
         }
     }
 
-    /// Reads what every thread has written so far. `ending` is that of threads which live.
+    /// Reads the words of every thread so far. `ending` applies to threads that live.
     fn read_everything(&self, output: &Output, tools: &mut Tools, ending: &Ending) {
         self.discover(output);
         self.notice_dead_threads();

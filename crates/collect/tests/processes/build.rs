@@ -52,7 +52,7 @@ pub fn runtime() -> &'static Path {
 pub struct Build {
     /// Sources in `record/test`, without `.c`.
     pub sources: &'static [&'static str],
-    /// Name of the function that all segments are said to be of.
+    /// Name of the function of all segments.
     pub function: &'static str,
     /// More for the compiler.
     pub flags: &'static [&'static str],

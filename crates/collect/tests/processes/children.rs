@@ -10,7 +10,7 @@ fn children(how: &str) -> Recording {
     recording
 }
 
-/// Returns what each process recorded; one thread each.
+/// Returns the records of each process; each has one thread.
 fn by_process(recording: &Recording) -> Vec<Vec<u64>> {
     let recorded = addresses(&recording.trace);
     assert_eq!(recorded.len(), recording.trace.processes().len(), "{recorded:?}");
@@ -47,7 +47,8 @@ fn a_child_that_becomes_another_program() {
     assert_eq!(recording.trace.processes()[2].command[1..], ["leaf"]);
 }
 
-/// Children of calls that run no fork handlers, in a few words and in many chunks. Those of inline assembly are not seen by anybody.
+/// Children of calls that run no fork handlers, in a few words and in many chunks. Children forked
+/// by inline assembly are not noticed.
 #[test]
 fn children_that_libc_does_not_fork() {
     let unseen: &[&str] = if cfg!(target_arch = "x86_64") { &["call", "unseen"] } else { &[] };

@@ -54,7 +54,8 @@ fn a_program_survives_its_collector() {
     }
 }
 
-/// Not a test: a collector in a process of its own, for the tests in which it dies or stalls. It ends when it is asked to.
+/// Not a test: a collector in a separate process, for the tests in which it dies or stalls. It ends
+/// on request.
 #[test]
 #[ignore = "a helper that other tests start"]
 fn collector_process() {
@@ -79,7 +80,8 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Starts both; the program gives up a collector that shows no sign of life for so many seconds.
+    /// Starts both; the program gives up a collector that shows no sign of life for this many
+    /// seconds.
     fn start(arguments: &[&str], patience: &str) -> Elsewhere {
         let directory = tempfile::tempdir().unwrap();
         let collector = Command::new(std::env::current_exe().unwrap())
@@ -116,7 +118,8 @@ impl Elsewhere {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.collector), signal).unwrap();
     }
 
-    /// The program ends as if nobody recorded it. What the collector wrote can be read.
+    /// The program ends as if it were not recorded. Everything that the collector wrote can be
+    /// read.
     fn end_unharmed(&mut self) {
         assert_eq!(wait(&mut self.program).code(), Some(0));
         let mut said = (String::new(), String::new());

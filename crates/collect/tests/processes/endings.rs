@@ -79,8 +79,8 @@ fn killed_from_outside_in_full_flight() {
     assert_eq!(recorded, up_to(recorded.len() as u64));
 }
 
-/// Runs `endings WAY COUNT LAST AMOUNT`, and says how many accesses there are, how much of the last was unfinished, and how many
-/// segments were torn.
+/// Runs `endings WAY COUNT LAST AMOUNT`, and returns the number of accesses, how much of the last
+/// was unfinished, and how many segments were torn.
 fn last(way: &str, count: &str, what: &str, amount: &str) -> (Vec<u64>, u64, u64) {
     let recording = record(&program("endings"), &[way, count, what, amount]);
     let all = addresses(&recording.trace).into_values().flatten().collect();

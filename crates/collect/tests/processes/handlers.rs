@@ -20,7 +20,8 @@ fn streams(recording: &Recording) -> BTreeMap<(u32, u32, u8), Vec<u64>> {
     streams
 }
 
-/// Returns what the code in `handlers.c` records up to its segment that is interrupted, that segment, and the rest.
+/// Returns the words of the code in `handlers.c` up to the interrupted segment, that segment, and
+/// the rest.
 fn before() -> Vec<u64> {
     (1..=1003).collect()
 }

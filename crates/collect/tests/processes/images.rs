@@ -1,4 +1,4 @@
-//! Images come and go, and are who they say they are.
+//! Images come and go, and their identity is checked.
 
 use std::path::PathBuf;
 

@@ -62,7 +62,7 @@ pub fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Returns what a program that has ended printed.
+/// Returns the output of a program that has ended.
 pub fn printed(child: Child) -> (String, String) {
     let output = child.wait_with_output().unwrap();
     (
@@ -71,7 +71,7 @@ pub fn printed(child: Child) -> (String, String) {
     )
 }
 
-/// Returns how the collector is told.
+/// Returns how the command ended, as the collector records it.
 pub fn outcome(status: ExitStatus) -> CommandEnd {
     CommandEnd { exit_code: status.code(), signal: status.signal() }
 }
@@ -81,7 +81,7 @@ pub fn record(program: &Path, arguments: &[&str]) -> Recording {
     record_with(None, program, arguments)
 }
 
-/// As [`record`], with a number of workers.
+/// Like [`record`], with a number of workers.
 pub fn record_with(workers: Option<usize>, program: &Path, arguments: &[&str]) -> Recording {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { workers, ..Options::new(self::directory(directory.path())) };
@@ -125,7 +125,7 @@ impl Recording {
         all.pop_first().unwrap().1
     }
 
-    /// Nothing is missing, and nothing was said.
+    /// Nothing is missing, and nothing was reported.
     pub fn assert_whole(&self) {
         assert!(self.summary.is_whole(), "{:?}", self.summary);
         assert_eq!(self.summary.torn_segments, 0);

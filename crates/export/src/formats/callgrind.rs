@@ -1,8 +1,9 @@
 //! Callgrind's profile format, which KCachegrind, QCachegrind and `callgrind_annotate` open.
 //!
-//! Each function has its own accesses line by line, and its calls with all that was counted below them. Inlined functions are
-//! functions like others, called from the line that they were inlined at. How often one was called is not told: every call
-//! counts as one. <https://valgrind.org/docs/manual/cl-format.html>
+//! Each function has its own accesses line by line, and its calls with the sums of all counts below
+//! them. Inlined functions are functions like others, called from the line into which they were
+//! inlined. The number of calls is unknown: every call counts as one.
+//! <https://valgrind.org/docs/manual/cl-format.html>
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -59,7 +60,8 @@ fn joined(values: &[u64]) -> String {
     values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// All functions that were on a stack. A call that a stack has several times counts once, as of what was inlined into itself.
+/// All functions that were on a stack. A call that a stack has several times counts once, like a
+/// function inlined into itself.
 fn entries(stacks: &Stacks) -> BTreeMap<usize, Entry> {
     let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
     let add = |sums: &mut Vec<u64>, values: &[u64]| {

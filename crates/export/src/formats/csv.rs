@@ -1,7 +1,8 @@
 //! Tables as comma-separated values, by RFC 4180.
 //!
-//! The first line names the columns. A missing value is an empty field, and an empty text too. A list is a field with its items
-//! separated by ` | `. Numbers have all their digits; shares are fractions of 1.
+//! The first line names the columns. A missing value is an empty field, and so is an empty text. A
+//! list is a field with its items separated by ` | `. Numbers have all their digits; shares are
+//! fractions of 1.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,9 @@
-//! The Firefox Profiler's processed format, for <https://profiler.firefox.com>: a call tree and a flame graph of each thread.
+//! The Firefox Profiler's processed format, for <https://profiler.firefox.com>: a call tree and a
+//! flame graph of each thread.
 //!
-//! Each thread comes once with the metric that is asked for as the weight of its stacks. A sample says how much, and not when:
-//! times count samples. A weight has 31 bits there, so a larger value is several samples with one stack.
+//! Each thread comes once, with the requested metric as the weight of its stacks. A sample has an
+//! amount but no time: its time is the number of the sample. A weight has 31 bits in this format,
+//! so a larger value becomes several samples with one stack.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

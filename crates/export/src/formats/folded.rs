@@ -1,7 +1,8 @@
-//! Folded stacks, one a line, which flame graphs are made of: FlameGraph, inferno, speedscope.
+//! Folded stacks, one a line, from which FlameGraph, inferno and speedscope draw flame graphs.
 //!
-//! `main;price_block_[i];arc.state 4812`: functions from the outermost to the innermost, inlined ones marked as FlameGraph does, then
-//! the data, and one of the metrics. Stacks of which it is zero are left out.
+//! `main;price_block_[i];arc.state 4812`: functions from the outermost to the innermost, inlined
+//! ones marked as FlameGraph does, then the data, and one of the metrics. Stacks whose metric is
+//! zero are left out.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

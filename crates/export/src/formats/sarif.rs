@@ -1,7 +1,9 @@
-//! SARIF 2.1.0, the format of static analysis results: what code review, editors and CI show beside a line.
+//! SARIF 2.1.0, the format of static analysis results, which code review, editors and CI show
+//! beside a line.
 //!
-//! Each finding is a result of the rule that found it, and each edit that is worth it one of the rule `advice`. Written as plain JSON:
-//! a crate with all of the format's types generates them from its schema in each build, and we need twenty members.
+//! Each finding is a result of the rule that found it, and each worthwhile edit is one of the rule
+//! `advice`. Written as plain JSON: a crate with all of the format's types generates them from its
+//! schema in each build, and we need twenty members.
 //! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
 
 use std::io::{self, Write};
@@ -10,7 +12,7 @@ use memlode_report::render::{note, terminal};
 use memlode_report::{Advice, NamedEvidence, NamedFinding, NamedHome, Position, Report, WhatIf};
 use serde_json::{Value, json};
 
-/// A finding that takes this part of the wait is a warning; what takes less, and advice, is a note.
+/// A finding that takes this part of the wait is a warning; smaller ones, and advice, are notes.
 const WARNING: f64 = 0.1;
 
 /// Writes the findings of a report, and advice if there is some.

@@ -1,7 +1,8 @@
 //! Tables of analyses as columns.
 //!
-//! A column of data becomes the columns `type`, `member` and `variable`, a line `file`, `line`, `function` and those behind; where
-//! an analysis has several, each with what tells them apart in front, such as `load_file` and `store_file`.
+//! A column of data becomes the columns `type`, `member` and `variable`; a line becomes `file`,
+//! `line`, `function` and those behind. If an analysis has several, their names have a prefix, such
+//! as `load_file` and `store_file`.
 
 use memlode_analyses::Holds;
 use memlode_report::{AnalysisTable, Data, NamedHome, NamedStackLine, NamedValue, Position};

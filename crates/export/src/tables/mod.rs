@@ -1,7 +1,7 @@
-//! Tables of a report as columns, under names that stay.
+//! Tables of a report as columns, under names that do not change.
 //!
-//! Within one version of the report's JSON, tables and columns are added, and none is renamed or removed. Levels of cache give
-//! columns their machine's names: `misses_L1d`.
+//! Within one version of the report's JSON, tables and columns are added, and none is renamed or
+//! removed. Columns of cache levels have their machine's names: `misses_L1d`.
 
 mod analysis;
 mod numbers;
@@ -17,7 +17,7 @@ use memlode_trace::Trace;
 pub use crate::columns::ExportedTable;
 pub use crate::tables::analysis::of_analysis;
 
-/// A replayed trace: what was counted, and the report on it.
+/// A replayed trace: its counts, and the report on it.
 pub struct Counted<'a> {
     /// The trace.
     pub trace: &'a Trace,
@@ -105,7 +105,8 @@ impl ReportTable {
         self.of_report(counted.trace, counted.report).unwrap_or_else(of_counts)
     }
 
-    /// Makes it of a report, which may be one that was kept; `None` for what only counts tell, as of sites.
+    /// Makes the table from a report, perhaps a kept one; `None` for tables that need the counts,
+    /// such as that of sites.
     pub fn of_report(self, trace: &Trace, report: &Report) -> Option<ExportedTable> {
         let levels = levels(report);
         let columns = match self {

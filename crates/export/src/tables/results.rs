@@ -1,4 +1,4 @@
-//! Tables of findings, and of what threads take from each other.
+//! Tables of findings, and of lines that threads take from each other.
 
 use memlode_report::{
     Data, NamedDensity, NamedEdit, NamedEvidence, NamedFinding, Position, SharedData, Side, Transfers,

@@ -1,4 +1,4 @@
-//! Columns of what a row's numbers are of.
+//! Columns of the subjects of rows.
 
 use memlode_report::Data;
 use memlode_report::render::terminal;
@@ -21,14 +21,15 @@ pub fn data(out: &mut Columns, rows: &[&Data]) {
     named_data(out, "", rows);
 }
 
-/// Adds types, members and variables, in columns whose names begin so.
+/// Adds types, members and variables, in columns with this prefix.
 pub fn named_data(out: &mut Columns, prefix: &str, rows: &[&Data]) {
     out.maybe_text(&format!("{prefix}type"), rows.iter().map(|row| row.ty.as_ref()));
     out.maybe_text(&format!("{prefix}member"), rows.iter().map(|row| row.member.as_ref()));
     out.maybe_text(&format!("{prefix}variable"), rows.iter().map(|row| row.variable.as_ref()));
 }
 
-/// Adds lines, in columns whose names begin so, and the lines outside libraries that they were inlined into.
+/// Adds lines, in columns with this prefix, and the lines outside libraries into which they were
+/// inlined.
 pub fn positions(out: &mut Columns, prefix: &str, rows: &[Option<&Position>]) {
     lines(out, prefix, rows);
     out.bool(
@@ -114,7 +115,7 @@ pub fn homes(out: &mut Columns, rows: &[Option<&NamedHome>]) {
     out.maybe_text("object_of", rows.iter().map(holder));
 }
 
-/// Makes the table of the members of all records, those of unnamed records inside among the rest.
+/// Makes the table of the members of all records, including those of unnamed records inside them.
 pub fn layouts(records: &[NamedRecord]) -> Columns {
     let mut parts: Vec<(&NamedRecord, u64, &NamedRecordPart)> = Vec::new();
     records.iter().for_each(|record| collect(record, record, 0, &mut parts));

@@ -44,7 +44,8 @@ pub(super) fn units(structure: &Structure) -> Result<Vec<Unit>, Refusal> {
 }
 
 impl Structure {
-    /// The alignment that the structure asks for beyond that of its members, such as `alignas`; else 1.
+    /// The alignment that the structure has beyond that of its members, such as by `alignas`; else
+    /// 1.
     pub(super) fn align_floor(&self) -> u64 {
         let sized = self.members.iter().filter(|member| member.role != Role::FlexibleArray);
         let members = sized.map(|member| member.align).max().unwrap_or(1);
@@ -53,7 +54,7 @@ impl Structure {
 }
 
 impl Asked {
-    /// Whatever the members need.
+    /// No request beyond the members' needs.
     pub(super) const NOTHING: Asked = Asked { multiple: 1, align: 1 };
 }
 

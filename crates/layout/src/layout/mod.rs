@@ -59,11 +59,12 @@ pub struct Part {
     pub stride: u64,
     /// Alignment of the part's first byte.
     pub align: u64,
-    /// The multiple that the size is, and the least alignment, whatever the members need.
+    /// The requested divisor of the size and the requested least alignment, beyond those of the
+    /// members.
     asked: Asked,
 }
 
-/// The multiple that a part's size is, and its least alignment, beyond what its members need.
+/// The divisor of a part's size, and its least alignment, beyond those of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
     multiple: u64,
@@ -85,8 +86,8 @@ pub struct Slot {
     pub bytes: u64,
     /// Alignment now.
     pub align: u64,
-    /// Remainder of the offset by the alignment: 0, but for members that share bytes, of which the
-    /// first may begin anywhere.
+    /// Remainder of the offset by the alignment: 0, except for members that share bytes, the first
+    /// of which may begin anywhere.
     pub phase: u64,
 }
 
@@ -136,7 +137,8 @@ impl Layout {
         &self.parts
     }
 
-    /// Returns what is loaded before the cold part of an element can be accessed.
+    /// Returns the pointer or index that is loaded before the cold part of an element can be
+    /// accessed.
     pub fn link(&self) -> Option<LayoutLink> {
         self.link
     }
@@ -144,7 +146,7 @@ impl Layout {
     /// Changes the layout.
     ///
     /// # Errors
-    /// A [`Refusal`] says why the edit cannot be made; the layout is then as it was.
+    /// A [`Refusal`] with the reason why the edit cannot be made; the layout is then unchanged.
     pub fn apply(&mut self, edit: &Edit) -> Result<(), Refusal> {
         let mut next = self.clone();
         match edit {
@@ -243,7 +245,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Blocks of so many elements, each an array for each member.
+    /// Blocks of `block` elements, each an array for each member.
     fn blocks(&mut self, block: u32) -> Result<(), Refusal> {
         self.divisible()?;
         let slots = std::mem::take(&mut self.parts[0].slots);
@@ -251,7 +253,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Refuses what must stay in one piece.
+    /// Refuses structures that must stay in one piece.
     fn divisible(&self) -> Result<(), Refusal> {
         self.movable()?;
         self.in_one_part()?;
@@ -381,7 +383,7 @@ impl Layout {
         Ok(found)
     }
 
-    /// Refuses where moving members would break what the program does with their addresses.
+    /// Refuses to move members if that would break the program's uses of their addresses.
     fn movable(&self) -> Result<(), Refusal> {
         if self.flexible() {
             return Err(Refusal::Flexible { structure: self.structure.name.clone() });

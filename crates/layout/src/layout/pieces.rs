@@ -16,7 +16,7 @@ pub struct PartPiece {
 }
 
 impl Part {
-    /// Bytes that so many elements take.
+    /// Bytes of this many elements.
     pub fn bytes(&self, elements: u64) -> u64 {
         elements.div_ceil(u64::from(self.block)).saturating_mul(self.stride)
     }
@@ -36,7 +36,7 @@ impl Layout {
     /// Neighbours are joined. Bytes that lie in no member, such as holes, have no piece; neither
     /// have removed members.
     ///
-    /// `offset` and `bytes` are within the structure as compiled; what is behind it is ignored.
+    /// `offset` and `bytes` are within the structure as compiled; bytes behind it are ignored.
     pub fn pieces(&self, element: u64, offset: u64, bytes: u64, pieces: &mut Vec<PartPiece>) {
         let end = offset.saturating_add(bytes);
         let first = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);

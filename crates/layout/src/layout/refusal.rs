@@ -31,7 +31,7 @@ pub enum Refusal {
         /// The member.
         member: String,
     },
-    /// The program turns the member's address into a pointer of another type.
+    /// The program converts the member's address to a pointer of another type.
     #[error(
         "the address of `{member}` becomes a pointer of another type in this program, through which its \
          neighbours may be reached; moving members could break it"
@@ -76,14 +76,14 @@ pub enum Refusal {
         /// The member.
         member: String,
     },
-    /// The member is not larger than what it should become.
+    /// The member is not larger than its new size.
     #[error("`{member}` has {bytes} bytes already, so it cannot be narrowed to {to}")]
     NotSmaller {
         /// The member.
         member: String,
         /// Its size.
         bytes: u64,
-        /// The size asked for.
+        /// The requested size.
         to: u64,
     },
     /// The edit changes where objects lie, not how a type is laid out.

@@ -67,7 +67,7 @@ pub struct Comparison {
     pub given: Effect,
     /// The ratio over random layouts.
     pub random: Effect,
-    /// The former over the latter: what layout alone does to the comparison.
+    /// The former relative to the latter: the effect of layout alone on the comparison.
     pub layout: Effect,
     /// All of it in one sentence.
     pub sentence: String,
@@ -85,7 +85,7 @@ pub struct Trust {
 }
 
 impl Measured {
-    /// Computes what these runs say.
+    /// Computes the result of these runs.
     pub fn result(self, plan: &BenchPlan) -> Result {
         let view = View { measured: &self, programs: plan.programs.len() };
         let mut random = random(plan.seed ^ 0x5eed);
@@ -213,9 +213,9 @@ impl View<'_> {
         (round * (1 + RANDOM_RUNS) + slot) * self.programs + program
     }
 
-    /// Returns how far times follow the calibration, from 0 (not at all) to 1 (in proportion), and what part of the differences
-    /// between runs that explains. Fitted through zero, so that exchanging two programs changes the signs of
-    /// differences and nothing else.
+    /// Returns how far times follow the calibration, from 0 (not at all) to 1 (in proportion), and
+    /// which part of the differences between runs that explains. Fitted through zero, so that
+    /// exchanging two programs only changes the signs of differences.
     fn slope(&self) -> (f64, f64) {
         let table = self.table();
         let mut pairs = Vec::new();
@@ -248,7 +248,7 @@ impl View<'_> {
         if explained < EXPLAINS { (0.0, explained.max(0.0)) } else { (slope, explained) }
     }
 
-    /// The logarithm of the ratio of two runs, without what the clock did to it.
+    /// The logarithm of the ratio of two runs, without the effect of the clock frequency.
     fn difference(&self, a: &BenchRun, b: &BenchRun, slope: f64) -> f64 {
         (self.time(a) / self.time(b)).ln() - slope * (a.calibration / b.calibration).ln()
     }
@@ -302,7 +302,7 @@ impl View<'_> {
     }
 }
 
-/// Values gathered by what they share.
+/// Values grouped by their units.
 #[derive(Default)]
 struct Units(std::collections::BTreeMap<(usize, usize), Vec<f64>>);
 

@@ -21,11 +21,11 @@ use crate::stats::{Random, median, random};
 pub const RANDOM_RUNS: usize = 2;
 /// Eleven differences of one sign are the fewest that a claim can rest on; one more allows for a tie.
 pub const LEAST_ROUNDS: usize = 12;
-/// More tell little more.
+/// More rounds would add little.
 const MOST_ROUNDS: usize = 1000;
-/// Runs of each program that nothing but the plan is made from.
+/// Runs of each program that only serve to make the plan.
 const PILOTS: usize = 2;
-/// Stack starts are tried in steps of this, which is what the kernel aligns them to, over one page.
+/// The distance of stack starts that are tried: the kernel's alignment of stacks, over one page.
 const STACK_STEP: usize = 16;
 const STACK_STARTS: usize = 256;
 
@@ -33,8 +33,8 @@ const STACK_STARTS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
-    /// Seconds that processors spent on the program; what others take of the machine is in it only as far as they disturb
-    /// its caches.
+    /// Seconds that processors spent on the program; other programs affect it only as far as they
+    /// disturb its caches.
     Cpu,
     /// Seconds from the program's start to its end.
     Wall,
@@ -55,7 +55,7 @@ pub struct BenchPlan {
     pub warmup: usize,
     /// When to end. At least [`LEAST_ROUNDS`] rounds must fit.
     pub time: Duration,
-    /// Rounds, whatever time they take.
+    /// Number of rounds, for any time.
     pub rounds: Option<usize>,
     /// The metric that is compared; chosen by a few runs if it is not given.
     pub metric: Option<Metric>,
@@ -63,10 +63,10 @@ pub struct BenchPlan {
     pub seed: u64,
 }
 
-/// The work that is being done, for whoever waits.
+/// The current work, for progress displays.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
-    /// Programs are linked: so many of so many.
+    /// Programs are linked: number done, number of all.
     Linking(usize, usize),
     /// The plan: rounds, seconds of each, and in all.
     Planned {
@@ -77,7 +77,7 @@ pub enum Progress {
         /// Runs in one.
         runs: usize,
     },
-    /// So many rounds are done.
+    /// The number of rounds that are done.
     Round(usize),
 }
 
@@ -90,7 +90,7 @@ pub struct BenchPlace {
     pub round: usize,
     /// Which of the runs of this program in the round: 0 is the layout given.
     pub slot: usize,
-    /// Which of its links; 0 is the program as it was.
+    /// Number of its link; 0 is the original program.
     pub variant: usize,
     /// Environment and addresses.
     pub layout: AddressLayout,
@@ -154,7 +154,7 @@ pub fn measure(plan: &BenchPlan, stop: &StopFlag, tell: &mut dyn FnMut(Progress)
 struct Bench<'a> {
     plan: &'a BenchPlan,
     stop: &'a StopFlag,
-    /// The file by program and by variant. The first is the program as it was.
+    /// The file by program and by variant. The first is the original program.
     linked: Linked,
 }
 
@@ -164,7 +164,7 @@ struct Linked {
     _folder: Option<TempDir>,
 }
 
-/// Links what can be linked, each program in as many variants.
+/// Links the programs that can be linked, each in as many variants.
 fn link(plan: &BenchPlan, stop: &StopFlag, tell: &mut dyn FnMut(Progress)) -> Result<Linked, Error> {
     let total = plan.links.iter().flatten().count() * plan.variants;
     if total == 0 {
@@ -192,7 +192,8 @@ fn link(plan: &BenchPlan, stop: &StopFlag, tell: &mut dyn FnMut(Progress)) -> Re
     Ok(Linked { programs, _folder: Some(folder) })
 }
 
-/// CPU time for programs that do nothing but compute on one processor; wall time if anybody waits, or many work.
+/// CPU time for programs that only compute on one processor; wall time if they wait, or use
+/// several.
 fn choose(pilots: &[Vec<Sample>]) -> Metric {
     let alone = |run: &Sample| run.cpu < 1.05 * run.wall && run.wall - run.queued - run.cpu < 0.1 * run.wall;
     match pilots.iter().all(|runs| runs.iter().any(alone)) {
@@ -277,7 +278,7 @@ impl Bench<'_> {
         places.into_iter().map(one).collect()
     }
 
-    /// One run; variant 0 is the program as it was.
+    /// One run; variant 0 is the original program.
     fn once(&self, program: usize, variant: usize, layout: AddressLayout) -> Result<Sample, Error> {
         let prepare = &self.plan.prepare;
         if let Some(line) = prepare.get(program).or(prepare.first().filter(|_| prepare.len() == 1)) {

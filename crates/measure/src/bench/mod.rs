@@ -1,8 +1,8 @@
 //! Programs compared at the layout given and over random ones.
 //!
-//! A round runs each program once at the given layout and twice at random ones, all in random order. Differences within
-//! a round are what everything is computed from: what changes slowly (frequency, neighbours) cancels, and the order
-//! decides the sign of what is left.
+//! A round runs each program once at the given layout and twice at random ones, all in random
+//! order. Everything is computed from differences within a round: slow changes (frequency,
+//! neighbours) cancel, and the random order decides the sign of the rest.
 
 mod analyse;
 mod measure;

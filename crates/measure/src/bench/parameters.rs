@@ -11,7 +11,7 @@ pub struct Parameter {
     pub values: Vec<String>,
 }
 
-/// So many values are a mistake rather than a plan.
+/// More values than this are taken for a mistake.
 const MOST: usize = 1000;
 
 impl Parameter {

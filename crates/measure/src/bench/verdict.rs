@@ -3,7 +3,7 @@
 use super::Comparison;
 use crate::stats::Effect;
 
-/// Returns what can be said of the program `second` beside the program `first`.
+/// Returns the verdict on the program `second` compared with the program `first`.
 pub fn sentence(comparison: &Comparison, second: &str, first: &str, code_was_varied: bool) -> String {
     let Comparison { given, random, layout, .. } = comparison;
     let than = format!("{second} is {{}} than {first}");

@@ -45,7 +45,7 @@ pub struct Agreement {
 pub struct AllocatorRow {
     /// The allocator.
     pub allocator: String,
-    /// It was asked for huge pages.
+    /// It had to use huge pages.
     pub huge: bool,
     /// One entry for each size, as in [`SIZES`].
     pub sizes: Vec<Agreement>,
@@ -84,7 +84,7 @@ pub fn installed() -> Vec<AllocatorLibrary> {
     found
 }
 
-/// Addresses of [`BUFFERS`] buffers of each of the [`SIZES`], from whatever allocator this process has.
+/// Addresses of [`BUFFERS`] buffers of each of the [`SIZES`], from this process's allocator.
 pub fn addresses() -> Vec<Vec<usize>> {
     let one = |size: usize| {
         // SAFETY: plain allocations, which are written to and never freed: an address is not given twice.
@@ -99,10 +99,10 @@ pub fn addresses() -> Vec<Vec<usize>> {
     SIZES.iter().map(|size| (0..BUFFERS).map(|_| one(*size)).collect()).collect()
 }
 
-/// Has the `program`, whose output is one line of addresses for each size, run with an allocator.
+/// Runs the `program`, whose output is one line of addresses for each size, with an allocator.
 ///
 /// # Errors
-/// If it cannot be run or says something else.
+/// If it cannot be run or prints something else.
 pub fn ask(
     allocator: &AllocatorLibrary,
     huge: bool,

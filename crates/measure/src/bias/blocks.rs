@@ -26,7 +26,7 @@ const TRYING: f64 = 0.5;
 const RUNGS: [(usize, usize); 3] = [(1, 3), (4, 5), (12, 10)];
 /// The quantile of a place's times that stands for it: bursts of other programs only ever add.
 const QUANTILE: f64 = 0.2;
-/// Blocks that are tried at most, if nobody says which.
+/// The most blocks that are tried, if none are named.
 const TRIED: usize = 4;
 
 /// A large block that a program allocated.
@@ -106,7 +106,8 @@ impl BlocksPlan {
     /// Times a program with a block at each place of a page, in random order.
     ///
     /// # Errors
-    /// If the program fails or has no such block, if the time does not suffice, or if somebody wants to stop.
+    /// If the program fails or has no such block, if the time does not suffice, or if it is
+    /// stopped.
     pub fn sweep(
         &self,
         block: usize,
@@ -149,10 +150,11 @@ impl BlocksPlan {
         Ok((said, compared))
     }
 
-    /// Tries places of blocks, and has the best one confirmed by paired rounds.
+    /// Tries places of blocks, and confirms the best one by paired rounds.
     ///
     /// # Errors
-    /// If the program fails or has no such blocks, if the time does not suffice, or if somebody wants to stop.
+    /// If the program fails or has no such blocks, if the time does not suffice, or if it is
+    /// stopped.
     pub fn search(
         &self,
         blocks: &[usize],

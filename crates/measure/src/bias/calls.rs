@@ -12,7 +12,7 @@
 //! fill = "f64"
 //! ```
 //!
-//! This part runs in a process of its own: a function may do anything with what it is given.
+//! This part runs in a separate process: a function may do anything with its arguments.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -34,16 +34,16 @@ const INTEGERS: usize = 16;
 const FLOATS: usize = 8;
 const PAGE: usize = 4096;
 const HUGE: usize = 2 << 20;
-/// A buffer can be moved by so many bytes.
+/// The most bytes by which a buffer can be moved.
 pub const REACH: usize = 2 * PAGE;
-/// The cost of one call is that of so many calls, less that of one, by one less.
+/// The number k of calls: the cost of one call is (the time of k calls − that of one) / (k − 1).
 const CALLS: usize = 11;
 const MOST_CALLS: usize = 100_000;
 /// Ticks of one sample of many calls, at least.
 const TICKS: f64 = 50_000.0;
 /// Samples of one timing.
 const SAMPLES: usize = 5;
-/// The quantile that stands for them: bursts of other programs only ever add.
+/// The quantile that is used: bursts of other programs only make times longer.
 const QUANTILE: f64 = 0.25;
 /// Steps of the chain of multiplications that is timed before and after each sample.
 const CHAIN: u32 = 3000;
@@ -99,7 +99,7 @@ pub struct Buffer {
     /// Bytes from the beginning of a page to it.
     #[serde(default)]
     pub at: usize,
-    /// As many of it.
+    /// The number of such buffers.
     #[serde(default = "one")]
     pub count: usize,
 }
@@ -130,7 +130,7 @@ pub enum CallMemory {
     /// Pages of 4 KiB of its own.
     #[default]
     Pages,
-    /// The same, but the kernel is asked for pages of 2 MiB.
+    /// The same, but with huge pages of 2 MiB from the kernel.
     Huge,
     /// The place that `malloc` gives.
     Malloc,
@@ -187,10 +187,10 @@ impl Spec {
         }
     }
 
-    /// Returns whether the buffer that is moved can be.
+    /// Checks that the moved buffer can be moved.
     ///
     /// # Errors
-    /// If it is `malloc`'s to say where it lies.
+    /// If `malloc` decides where it lies.
     pub fn check_moves(&self) -> Result<(), Error> {
         let fixed = self
             .buffers
@@ -206,7 +206,7 @@ impl Spec {
     }
 }
 
-/// The place of a buffer in the process that calls, for whoever looks at its memory.
+/// The place of a buffer in the calling process, for a tracer that reads its memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
@@ -274,7 +274,7 @@ impl<'a> Ready<'a> {
         ((many - one) / (calls - 1) as f64).max(many / calls as f64 / 2.0)
     }
 
-    /// Stops for whoever looks at this process, says what is called with what, and calls it once.
+    /// Stops for the tracer, reports the function and its arguments, and calls it once.
     ///
     /// # Safety
     /// As of [`Ready::cost`].
@@ -330,10 +330,11 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Answers each line of a number, by which the buffer is moved, with a line of the cost of one call.
+/// Reads lines with the distance by which the buffer is moved, and writes the cost of one call for
+/// each.
 ///
 /// # Errors
-/// If a line is no such number, or nobody reads.
+/// If a line is no such number, or the reader is gone.
 ///
 /// # Safety
 /// As of [`Ready::cost`].
@@ -423,9 +424,9 @@ fn allocate(buffer: &Buffer, random: &mut crate::stats::Random) -> Result<*mut u
     Ok(start)
 }
 
-/// Calls a function whose arguments are integers and floating-point numbers. Either kind goes to its own
-/// registers, in order, and what does not fit into those to the stack, so that more arguments than the
-/// function has do no harm.
+/// Calls a function whose arguments are integers and floating-point numbers. Either kind goes to
+/// its own registers, in order, and the rest to the stack, so that more arguments than the function
+/// has do no harm.
 ///
 /// # Safety
 /// The function takes such arguments.

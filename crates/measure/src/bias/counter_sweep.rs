@@ -1,7 +1,9 @@
-//! Every event of a processor over the contexts of `bias env`: the table that `bias counters` reads, filled here.
+//! Every event of a processor over the contexts of `bias env`: the table that `bias counters`
+//! reads, filled here.
 //!
-//! Events are counted in groups that fit the counters, cycles in each group, so that nothing is estimated. Contexts are
-//! visited in random order in each pass: what drifts meanwhile does not look like a context.
+//! Events are counted in groups that fit the counters, cycles in each group, so that nothing is
+//! estimated. Contexts are visited in random order in each pass, so slow changes are not taken for
+//! effects of contexts.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +58,7 @@ impl CounterSweep {
     }
 }
 
-/// Runs a program at a context: this many bytes of environment more.
+/// Runs a program at a context: with this many additional bytes of environment.
 ///
 /// # Errors
 /// Those of the program's run.

@@ -35,7 +35,7 @@ pub struct Correlations {
     pub contexts: usize,
     /// The contexts whose cycles spike, the highest first.
     pub spikes: Vec<String>,
-    /// Cycles, and then the events, those that move most with them first. Events that never vary are left out.
+    /// Cycles, and then the events, ordered by correlation. Events that never vary are left out.
     pub rows: Vec<CounterRow>,
 }
 
@@ -54,8 +54,9 @@ pub struct CounterRow {
     pub spikes: Vec<f64>,
 }
 
-/// A table of what calls do in each context (see [`crate::bias::function::facts_by_context`]) beside their times, in
-/// millionths of the median context's: CSV that [`CounterTable::parse`] reads.
+/// A table of the facts about calls in each context (see
+/// [`crate::bias::function::facts_by_context`]) beside their times, in millionths of the median
+/// context's: CSV that [`CounterTable::parse`] reads.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub fn predicted(sweep: &super::environment::Sweep, facts: &[crate::inside::Facts]) -> String {
     let mut text =
@@ -127,7 +128,7 @@ impl CounterTable {
         Ok(CounterTable { contexts, events, cycles: of_cycles })
     }
 
-    /// Orders events by how far they move with cycles. At most so many spikes.
+    /// Orders events by correlation with cycles. Lists at most `spikes` spikes.
     pub fn correlate(&self, spikes: usize) -> Correlations {
         let (name, cycles) = &self.cycles;
         let spikes = self.spikes(spikes);
@@ -162,7 +163,7 @@ impl CounterTable {
     }
 }
 
-/// The table for people: at most so many events.
+/// The table for people, with at most `top` events.
 pub fn text(found: &Correlations, top: usize) -> String {
     let mut table = comfy_table::Table::new();
     let head = ["event", "r", "rank r", "median"].map(str::to_owned).into_iter();
@@ -189,8 +190,9 @@ pub fn text(found: &Correlations, top: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The shape of the published sweep: 512 environments of 16 bytes, two spikes 4 KiB apart where loads are
-    /// blocked, and an event that falls there, one that only wavers, and one that never changes.
+    /// The shape of the published sweep: 512 environments of 16 bytes, two spikes 4 KiB apart where
+    /// loads are blocked, and an event that falls there, one that varies at random, and one that
+    /// never changes.
     fn sweep() -> String {
         let mut text =
             String::from("bytes,cycles,ld_blocks_partial.address_alias,resource_stalls.rs,branches,halts\n");

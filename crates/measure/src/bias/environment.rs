@@ -1,9 +1,10 @@
-//! A program, or one function of it, at every length of the environment: which of them slow it down?
+//! A program, or one function of it, at every length of the environment: which of them slow it
+//! down?
 //!
-//! The length of the environment decides where the stack begins, and with fixed addresses nothing else does.
-//! Over two pages of 4 KiB there are 512 such contexts. A whole program is run at each of them; of a function
-//! the stack is moved in the program that runs, which takes microseconds and not milliseconds, and so shows
-//! smaller effects.
+//! The length of the environment decides where the stack begins, and with fixed addresses nothing
+//! else does. Over two pages of 4 KiB there are 512 such contexts. A whole program is run at each
+//! of them. For a function, the stack is moved in the running program, which takes microseconds and
+//! not milliseconds, and so shows smaller effects.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::Error;
 use crate::names::Name;
 use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate, can_fix_addresses};
 
-/// Contexts: stack starts that the kernel tells apart, over two pages.
+/// Contexts: distinct stack starts over two pages.
 pub const CONTEXTS: usize = 512;
 /// Bytes from one context to the next.
 pub const STEP: usize = 16;
@@ -60,7 +61,7 @@ impl EnvironmentPair {
         format!("of {} ({}) with {} ({})", load.data, load.place, store.data, store.place)
     }
 
-    /// The pairs of different data, at most so many, in words.
+    /// The pairs of different data, at most `most`, in words.
     pub fn list(pairs: &[EnvironmentPair], most: usize) -> Option<String> {
         let mut told: Vec<&EnvironmentPair> = Vec::new();
         for pair in pairs {
@@ -100,11 +101,11 @@ pub(super) fn layout(context: usize) -> AddressLayout {
     AddressLayout { padding: FIRST + STEP * context, randomised: false }
 }
 
-/// Sweeps a whole program. `tell` hears how many runs there will be, and seconds of each.
+/// Sweeps a whole program. `tell` receives the number of runs, and the seconds of each.
 ///
 /// # Errors
-/// If addresses cannot be fixed, if the program fails, if the fewest runs do not fit into the time, or if
-/// somebody wants to stop.
+/// If addresses cannot be fixed, if the program fails, if the fewest runs do not fit into the time,
+/// or if it is stopped.
 pub fn sweep_program(
     plan: &EnvironmentPlan,
     stop: &StopFlag,
@@ -143,7 +144,7 @@ pub(super) fn needs_fixed_addresses() -> Result<(), Error> {
 }
 
 impl Sweep {
-    /// Makes it of times in units of so many seconds.
+    /// Makes the sweep from times in units of `unit` seconds.
     pub(super) fn new(swept: Swept, unit: f64) -> Sweep {
         Sweep {
             padding: (0..CONTEXTS).map(|context| FIRST + STEP * context).collect(),

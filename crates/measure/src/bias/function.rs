@@ -20,19 +20,19 @@ use crate::process::{Pinned, StopFlag, processors};
 const MOST: usize = 1_000_000;
 /// Instructions of one call that are looked at in each context, where that is done in all of them.
 const FEW: usize = 4000;
-/// Time for looking at all contexts: what they need, however busy the machine is.
+/// Time limit for examining all contexts, generous enough for a busy machine.
 const LOOKING: Duration = Duration::from_secs(3600);
 /// Confirming rounds in any case: a round takes milliseconds.
 pub(super) const ROUNDS: usize = 60;
-/// Seconds of one step of the chain that times are told in, at three cycles and 3 GHz: only for saying how
-/// long a call is.
+/// Seconds of one step of the chain in which times are counted, at three cycles and 3 GHz: only
+/// used to show the length of a call.
 const STEP_SECONDS: f64 = 1e-9;
 
-/// Sweeps a function where the program first calls it. `tell` hears how many timings there will be, and
-/// seconds of each.
+/// Sweeps a function where the program first calls it. `tell` receives the number of timings, and
+/// the seconds of each.
 ///
 /// # Errors
-/// If the program does not call it or does not survive calling it again, or if somebody wants to stop.
+/// If the program does not call it or does not survive calling it again, or if it is stopped.
 pub fn sweep_function(
     plan: &EnvironmentPlan,
     function: &str,
@@ -91,7 +91,8 @@ fn start(plan: &EnvironmentPlan, function: &str, stop: &Arc<StopFlag>) -> Result
     names.map(|names| (call, names)).ok_or(Error::Interrupted)
 }
 
-/// Looks at the beginning of a call in each context: what a processor's counters might show, without counters.
+/// Examines the beginning of a call in each context, for facts that a processor's counters might
+/// show.
 ///
 /// # Errors
 /// As [`sweep_function`].

@@ -1,8 +1,9 @@
-//! One buffer of a function moved over a page: what of its cost is aliasing, and what is not?
+//! One buffer of a function moved over a page: how much of the cost is aliasing?
 //!
-//! The function runs in a process of its own, which is started anew between passes. Each distance is timed
-//! beside the one 2 KiB away, which crosses lines in the same places and aliases nothing. A last process does
-//! one call at each distance instruction by instruction, and counts what can make it slow.
+//! The function runs in a separate process, which is started anew between passes. Each distance is
+//! timed beside the one 2 KiB away, which crosses lines in the same places and aliases nothing. A
+//! last process does one call at each distance instruction by instruction, and counts events that
+//! can make it slow.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -38,7 +39,7 @@ const MOST: usize = 1_000_000;
 const LOOKING: f64 = 0.25;
 /// Splits explain a sweep if its times correlate with them so far.
 const FOLLOWS: f64 = 0.9;
-/// Contexts that differ less are not worth a word about what explains them.
+/// Contexts that differ by less need no explanation.
 const SPREAD: f64 = 1.02;
 
 /// The program to sweep.
@@ -79,17 +80,18 @@ pub struct Heap {
     /// Counts by candidate, in their order: loads that agree in the low 12 bits with stores to other data
     /// there and not at the control.
     pub pairs: Vec<Vec<EnvironmentPair>>,
-    /// The correlation of times with stores that cross lines, over all contexts; none if these do not vary.
-    /// Calls that were not looked at are taken to do what the others do, but for where the buffer is.
+    /// The correlation of times with stores that cross lines, over all contexts; `None` if these do
+    /// not vary. Calls that were not examined are assumed to be like the others, apart from the
+    /// place of the buffer.
     pub follows_splits: Option<f64>,
     /// One call was not over after as many instructions as were looked at.
     pub cut: bool,
 }
 
-/// Sweeps. `tell` hears how many timings there will be, and seconds of each.
+/// Sweeps. `tell` receives the number of timings, and the seconds of each.
 ///
 /// # Errors
-/// If the function cannot be called, if the time does not suffice, or if somebody wants to stop.
+/// If the function cannot be called, if the time does not suffice, or if it is stopped.
 pub fn sweep_buffer(
     plan: &HeapPlan,
     stop: &Arc<StopFlag>,
@@ -412,8 +414,8 @@ impl Heap {
         said
     }
 
-    /// The sentence, and a table of the slowest distances, their controls and the fastest one, with what
-    /// could make them slow.
+    /// The sentence, and a table of the slowest distances, their controls and the fastest one, with
+    /// possible causes.
     pub fn text(&self) -> String {
         let mut table = comfy_table::Table::new();
         let head =
@@ -450,7 +452,7 @@ impl Heap {
         )
     }
 
-    /// Returns what differs between a spike and its control.
+    /// Returns the difference between a spike and its control.
     fn cause(&self, spike: &Candidate) -> String {
         let (Some(slow), Some(control)) = (&self.facts[spike.context], &self.facts[spike.control]) else {
             return String::new();

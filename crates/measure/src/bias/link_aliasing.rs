@@ -1,4 +1,5 @@
-//! Looks at one call of a function in each link of a program: which of its loads agree with stores to other data.
+//! Examines one call of a function in each link of a program: which of its loads agree with stores
+//! to other data.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ const MOST: usize = 200_000;
 /// A stack is no larger than this, and begins no further than this from where a call is looked at.
 const STACK: u64 = 16 << 20;
 
-/// The aliases of one call in each of the programs. Those with the stack are left out: a link does not move it.
+/// The aliases of one call in each of the programs. Those with the stack are left out, since
+/// linking does not move it.
 pub(super) fn look(
     plan: &LinksPlan,
     function: &str,

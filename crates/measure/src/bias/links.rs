@@ -13,7 +13,7 @@ use crate::link::LinkLine;
 use crate::process::{AddressLayout, Launch, Pinned, RunLimits, StopFlag, processors};
 use crate::stats::{median, pearson, pseudomedian, quantile, random};
 
-/// Fewer links say nothing of their spread.
+/// With fewer links than this, their spread is unknown.
 const LEAST_LINKS: usize = 5;
 /// Rounds that any figure needs.
 const LEAST_ROUNDS: usize = 5;
@@ -28,7 +28,7 @@ const SIGNIFICANT: f64 = 0.01;
 pub struct LinksPlan {
     /// The command that links it.
     pub line: LinkLine,
-    /// The program, whose first word is replaced by each link of it.
+    /// The program, whose first word is replaced by each of its links.
     pub program: Launch,
     /// A function whose data may alias, by name.
     pub function: Option<String>,
@@ -49,14 +49,14 @@ pub struct Floor {
     pub errors: Vec<f64>,
     /// Rounds; in each, every link runs once.
     pub rounds: usize,
-    /// A sentence on what was varied.
+    /// A sentence about the variation.
     pub varied: String,
     /// The standard deviation of links that is left when the rounds' noise is taken out, as a part of the time.
     pub spread: f64,
     /// The slowest over the fastest link, as measured; noise makes it larger than it is.
     pub range: f64,
-    /// A change that is smaller can be a link's luck: 19 of 20 pairs of links differ by less, as far as the
-    /// spread says.
+    /// A smaller change can be the luck of one link: 19 of 20 pairs of links differ by less,
+    /// judging by the spread.
     pub floor: f64,
     /// Seconds of the median link.
     pub seconds: f64,
@@ -67,7 +67,8 @@ pub struct Floor {
 /// The aliases of one call in one link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CallAliases {
-    /// Loads that agree in the low 12 bits with a store to other data shortly before; those of the stack do not count.
+    /// Loads that agree in the low 12 bits with an earlier store to other data; those of the stack
+    /// do not count.
     pub count: usize,
     /// The pairs, the most frequent first.
     pub pairs: Vec<EnvironmentPair>,
@@ -95,7 +96,7 @@ pub struct Aliasing {
 /// Links, runs, and computes the floor.
 ///
 /// # Errors
-/// If links or runs fail, the time does not suffice, or somebody wants to stop.
+/// If links or runs fail, the time does not suffice, or it is stopped.
 pub fn floor(
     plan: &LinksPlan,
     stop: &Arc<StopFlag>,
@@ -322,7 +323,7 @@ mod tests {
         );
     }
 
-    /// Links whose times are aliases, code layout, or both.
+    /// Links whose times depend on aliases, code layout, or both.
     #[test]
     fn aliases_and_code_layout_are_told_apart() {
         let calls = |of: &dyn Fn(usize) -> usize| -> Vec<CallAliases> {

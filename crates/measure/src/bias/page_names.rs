@@ -1,9 +1,9 @@
-//! Pages of a program that collide, by the names of what lies in them.
+//! Pages of a program that collide, by the names of their variables.
 //!
-//! One call of a function is looked at, instruction by instruction. Loads that agree in their low 12 bits
-//! with a store to another page shortly before are candidates; which of their pages collide is for a copy
-//! between these very pages to say, in the program that stands there. That needs neither rights nor a kernel
-//! that tells the truth about physical addresses.
+//! One call of a function is examined, instruction by instruction. Loads that agree in their low 12
+//! bits with a store to another page shortly before are candidates. A copy between the candidate
+//! pages, in the stopped program, shows whether they collide. That needs neither rights nor true
+//! physical addresses from the kernel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 
 /// Instructions of the call that are looked at: a few seconds.
 const MOST: usize = 1_000_000;
-/// Pairs of pages that are tried at most, those of most loads first.
+/// The most pairs of pages that are tried; those with most loads come first.
 const MOST_PAIRS: usize = 2000;
 const PAGE: u64 = 4096;
 /// Bits that huge pages of 2 MiB keep.
@@ -36,7 +36,7 @@ pub struct PagesByName {
     pub pairs: usize,
     /// Pairs that were tried.
     pub tried: usize,
-    /// Those of them that collide.
+    /// Number of those that collide.
     pub colliding: usize,
     /// Collisions of each pair of a load and a store instruction, the most frequent first.
     pub names: Vec<NamedPagePair>,
@@ -60,15 +60,15 @@ pub struct NamedPagePair {
     pub least: u32,
     /// The time of a copy between these pages over that between halves of them that do not agree.
     pub measured: f64,
-    /// The part of the call's time that these loads wait by the law of a copy: the wait of one word, divided
-    /// by the words from store to load. Whoever has other work to do meanwhile waits less.
+    /// The part of the call's time that these loads wait, estimated from a copy: the wait of one
+    /// word, divided by the words from store to load. A load with other work meanwhile waits less.
     pub modelled: f64,
 }
 
 /// Looks at the first call of a function.
 ///
 /// # Errors
-/// If the program does not call it or cannot be controlled, or if somebody wants to stop.
+/// If the program does not call it or cannot be controlled, or if it is stopped.
 pub fn named(
     program: &Launch,
     function: &str,
@@ -131,14 +131,14 @@ fn page(access: &SteppedAccess) -> u64 {
     access.address & !(PAGE - 1)
 }
 
-/// Returns whether a load and a store lie in other pages, a multiple of 1 MiB apart. Accesses that agree by
-/// some of their bytes only do as well: the pages decide.
+/// Returns whether a load and a store lie in different pages, a multiple of 1 MiB apart. Accesses
+/// that agree in only some of their bytes count as well: the pages decide.
 fn huge(steps: &Steps, aliased: &AliasedLoad) -> bool {
     let apart = page(&steps.accesses[aliased.load]).wrapping_sub(page(&steps.accesses[aliased.store]));
     apart != 0 && apart & LOW_20 == 0
 }
 
-/// Aliased loads whose store was to another page, by the two pages, those of most loads first.
+/// Aliased loads with stores to other pages, grouped by the two pages, those with most loads first.
 fn by_pages(steps: &Steps, loads: &[AliasedLoad]) -> Vec<((u64, u64), Vec<AliasedLoad>)> {
     let mut pages: BTreeMap<(u64, u64), Vec<AliasedLoad>> = BTreeMap::new();
     for load in loads {
@@ -152,7 +152,8 @@ fn by_pages(steps: &Steps, loads: &[AliasedLoad]) -> Vec<((u64, u64), Vec<Aliase
     pages
 }
 
-/// If a copy between the pages is slow each time: how many times as slow, and the ticks that a word waits.
+/// Returns, if a copy between the pages is slow each time, how many times as slow, and the ticks
+/// that a word waits.
 fn collides(call: &mut Repeated, from: u64, to: u64) -> Result<Option<(f64, f64)>, Error> {
     let mut least = (f64::INFINITY, 0.0);
     for passes in [2, 5, 5, 5] {

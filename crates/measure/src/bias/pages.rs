@@ -26,8 +26,8 @@ const WORDS: usize = PAGE / 8;
 /// Words of one copy: half a page, so that the other half is for the control.
 const STEPS: usize = WORDS / 2 - 16;
 const HUGE: usize = 2 << 20;
-/// A copy that takes so many times as long as others is one between pages that collide. Where pages do collide it was
-/// seen to be more than five times; below two, nothing is claimed.
+/// A copy that takes this many times as long as others is one between pages that collide. The
+/// factor was more than five for pages that do collide; below two, no collision is claimed.
 pub(super) const FACTOR: f64 = 2.0;
 /// Distances of the store before the load, in words, that the cost is measured at.
 const DISTANCES: [usize; 6] = [1, 2, 4, 8, 12, 16];
@@ -80,11 +80,11 @@ pub struct PageCost {
 pub struct Huge {
     /// Pairs a multiple of 1 MiB apart.
     pub equal: usize,
-    /// Those of them that collide.
+    /// Number of those that collide.
     pub equal_colliding: usize,
     /// Pairs 512 KiB apart.
     pub different: usize,
-    /// Those of them that collide.
+    /// Number of those that collide.
     pub different_colliding: usize,
 }
 
@@ -198,7 +198,8 @@ impl Memory {
         false
     }
 
-    /// Numbers of the physical pages, where the kernel tells (it gives zeros to whoever is not root).
+    /// Numbers of the physical pages, if the kernel shows them (it gives zeros to users other than
+    /// root).
     fn frames(&self, pages: usize) -> Option<Vec<u64>> {
         let file = File::open("/proc/self/pagemap").ok()?;
         let mut frames = Vec::with_capacity(pages);
@@ -453,8 +454,8 @@ mod tests {
         assert_eq!(agreement, Agreement { both: 1, probe_only: 1, pagemap_only: 1 });
     }
 
-    /// Whatever the processor does, two verdicts about one pair are the same, and no page is said to collide by halves
-    /// that cannot.
+    /// For any processor, two verdicts about one pair are the same, and pages never collide by
+    /// halves that cannot.
     #[test]
     fn verdicts_repeat() {
         let memory = Memory::new(40 * PAGE, PAGE, Advice::LinuxNoHugepage).expect("memory");

@@ -1,9 +1,10 @@
-//! Many contexts of one thing that is timed: which of them slow it down?
+//! Many contexts in which one thing is timed: which of them slow it down?
 //!
-//! Each context is timed some times in random order, the slowest more often. The slowest of all are then
-//! timed again, in a new random order, beside two contexts that are alike but for what is suspected: the
-//! control, 2 KiB away, and a second control, 1 KiB away. Only what differs from the control is called a
-//! spike; if the controls differ from each other by a third of that, nothing is concluded.
+//! Each context is timed some times in random order, the slowest more often. The slowest of all are
+//! then timed again, in a new random order, beside two contexts that differ only in the suspected
+//! cause: the control, 2 KiB away, and a second control, 1 KiB away. Only a context that differs
+//! from its control is called a spike. If the controls differ from each other by a third of that,
+//! nothing is concluded.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -24,9 +25,9 @@ const CANDIDATES: usize = 6;
 const LEAST_RUNS: usize = 3;
 /// Fewer confirming rounds can claim nothing of six candidates.
 pub const LEAST_ROUNDS: usize = 16;
-/// More rounds tell little more.
+/// More rounds would add little.
 const MOST_ROUNDS: usize = 400;
-/// So many times as many timings as the fewest, at most.
+/// The most timings, as a multiple of the fewest.
 const MOST_OVER: usize = 20;
 /// The quantile of a context's times that stands for it: bursts of other programs only ever add.
 const QUANTILE: f64 = 0.2;
@@ -35,13 +36,14 @@ const TRIO: usize = 3;
 
 /// Something that can be timed in many contexts. Contexts are numbered from 0, and evenly spaced over whole pages.
 pub trait SweepSource {
-    /// The logarithm of the time in a context, in any unit that does not depend on the clock frequency.
+    /// The logarithm of the time in a context, in any unit that does not depend on the clock
+    /// frequency.
     ///
     /// # Errors
-    /// If it cannot be timed, or somebody wants to stop.
+    /// If it cannot be timed, or is stopped.
     fn time(&mut self, context: usize) -> Result<f64, Error>;
 
-    /// Starts anew, so that what a process has by chance (physical pages) is drawn again. Called between passes.
+    /// Starts a new process, with new random properties (physical pages). Called between passes.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -88,7 +90,7 @@ pub struct Candidate {
     pub context: usize,
     /// The number of the control.
     pub control: usize,
-    /// Its time over that of the control, timed in turns.
+    /// Its time relative to that of the control, timed alternately.
     pub effect: Effect,
     /// The time of the control over that of the second one.
     pub controls: Effect,
@@ -122,7 +124,7 @@ impl Candidate {
 }
 
 impl Swept {
-    /// The candidates of a kind, those that differ most first.
+    /// The candidates with a verdict, largest effect first.
     pub fn of(&self, verdict: SweepVerdict) -> Vec<Candidate> {
         let mut all: Vec<Candidate> =
             self.candidates.iter().filter(|one| one.verdict() == verdict).copied().collect();
@@ -141,10 +143,11 @@ fn rungs(contexts: usize) -> [(usize, usize); 3] {
     [(contexts, LEAST_RUNS), (contexts.div_ceil(4), 6), (contexts.div_ceil(16), 16)]
 }
 
-/// Sweeps. `tell` hears how many timings there will be, and seconds of each.
+/// Sweeps. `tell` receives the number of timings, and the seconds of each.
 ///
 /// # Errors
-/// If something cannot be timed, if the fewest timings do not fit into the time, or if somebody wants to stop.
+/// If something cannot be timed, if the fewest timings do not fit into the time, or if it is
+/// stopped.
 pub fn sweep(
     extent: Extent,
     source: &mut dyn SweepSource,
@@ -244,7 +247,7 @@ pub fn sweep(
 mod tests {
     use super::*;
 
-    /// Times of one microsecond with jitter and bursts, and what contexts add to them.
+    /// Times of one microsecond with jitter and bursts, and the effects of contexts.
     struct Synthetic<F> {
         random: Random,
         adds: F,
@@ -283,7 +286,7 @@ mod tests {
         }
     }
 
-    /// A slope over the page moves the controls as much as what it moves beside them.
+    /// A slope over the page moves the controls as much as the contexts beside them.
     #[test]
     fn nothing_is_concluded_where_controls_differ_as_much() {
         let found = swept(3, |context| 0.2 * (context % 256) as f64 / 256.0);

@@ -1,4 +1,5 @@
-//! Reads and writes of a call, instruction by instruction, and what of that can make it slow.
+//! Reads and writes of a call, instruction by instruction, and the events among them that can make
+//! it slow.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +12,8 @@ use serde::Serialize;
 use super::tracee::{Registers, Tracee};
 use crate::Error;
 
-/// Stores on their way to the cache at most, and accesses within which they are: those of a large core of today.
+/// The most stores on their way to the cache, and the accesses within which they are: those of a
+/// large core of today.
 const STORES: u32 = 72;
 const WINDOW: u32 = 224;
 /// Accesses from a store on after which a load that agrees with it is not counted: the store has left by then.
@@ -37,7 +39,7 @@ pub struct SteppedAccess {
 }
 
 impl SteppedAccess {
-    /// As the first core makes it.
+    /// The access as one of the first core.
     fn made(&self) -> MemRef {
         MemRef::read(0, self.address, self.bytes).writing(self.is_store)
     }
@@ -59,9 +61,10 @@ pub struct Steps {
     pub accesses: Vec<SteppedAccess>,
     /// Instructions.
     pub instructions: usize,
-    /// Accesses whose addresses are not known: gathers, scatters, and what saves all registers at once.
+    /// Accesses whose addresses are not known: gathers, scatters, and instructions that save all
+    /// registers at once.
     pub untold: usize,
-    /// The call was not over after as many instructions as were asked for.
+    /// The call was not over after the requested number of instructions.
     pub cut: bool,
 }
 

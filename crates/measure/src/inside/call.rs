@@ -104,7 +104,7 @@ impl Block {
     }
 }
 
-/// Samples of one timing: the low quantile of so many.
+/// Samples of one timing, of which a low quantile counts.
 const SAMPLES: usize = 5;
 /// The quantile that stands for them: bursts of other programs only ever add.
 const QUANTILE: f64 = 0.25;
@@ -124,7 +124,7 @@ pub struct Repeated {
     pub(super) entry: Registers,
     block: Block,
     arguments: [u8; ARGUMENTS],
-    /// A page of the program with our instructions, and one for what they read and write.
+    /// A page in the program with our instructions, and one for the data of these.
     pub(super) code: u64,
     pub(super) data: u64,
     calls: u64,
@@ -140,10 +140,11 @@ pub struct Timing {
 }
 
 impl Repeated {
-    /// Runs a program until it calls the function that begins where `find` says; `name` is its name, for errors.
+    /// Runs a program until it calls the function that begins where `find` says; `name` is its
+    /// name, for errors.
     ///
     /// # Errors
-    /// If it does not come there, or the system does not let it be controlled.
+    /// If it does not come there, or the system does not allow control of it.
     pub fn start(
         launch: &Launch,
         layout: AddressLayout,

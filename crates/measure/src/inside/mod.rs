@@ -1,11 +1,13 @@
-//! One function of a running program: called again and again where it stands, and looked at instruction by instruction.
+//! One function of a running program: called again and again in its place, and examined instruction
+//! by instruction.
 //!
-//! A program is started and stopped where it first calls the function. Its arguments are in registers then, so a few
-//! instructions that are put into the program can repeat the call, at any place of the stack, and read the clock around
-//! it: no program has to be built for that, and nothing of its environment changes. A second process does the same call
-//! one instruction at a time, and says what each of them reads and writes.
+//! A program is started and stopped where it first calls the function. Its arguments are in
+//! registers then, so a few instructions that are put into the program can repeat the call, at any
+//! place of the stack, and read the clock around it: no program has to be built for that, and its
+//! environment does not change. A second process does the same call one instruction at a time, and
+//! reports the reads and writes of each.
 //!
-//! This is about registers of x86-64.
+//! This works on x86-64 only.
 
 mod accesses;
 mod call;

@@ -1,4 +1,5 @@
-//! Names of what lies at an address: variables of the stack by debug information, static ones by the symbol table.
+//! Names of objects at addresses: variables of the stack by debug information, static ones by the
+//! symbol table.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -30,26 +31,26 @@ impl Names {
         Ok(Names { program, base: 0 })
     }
 
-    /// Says where the kernel put the file's first instruction.
+    /// Sets the address at which the kernel put the file's first instruction.
     pub fn loaded_at(&mut self, entry: u64) {
         self.base = entry.wrapping_sub(self.program.entry());
     }
 
-    /// Says where the kernel put a library.
+    /// Sets the address at which the kernel put a library.
     pub fn loaded_from(&mut self, base: u64) {
         self.base = base;
     }
 
-    /// Says that addresses are counted from the file's lowest one.
+    /// Makes addresses count from the file's lowest one.
     pub fn counted_from_lowest(&mut self) {
         self.base = self.program.lowest().wrapping_neg();
     }
 
-    /// Returns where a function begins in the program that runs. Where a compiler has kept a specialised version alone
-    /// (`smooth.constprop.0`), it goes by the function's name, too.
+    /// Returns where a function begins in the program that runs. If a compiler has kept only a
+    /// specialised version (`smooth.constprop.0`), that one is found by the function's name, too.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no function of that name.
     pub fn function(&self, name: &str) -> Result<u64, Error> {
         let functions = self.program.functions();
         let mut versions = functions.iter().filter(|other| is_version_of(&other.name, name));
@@ -92,7 +93,7 @@ impl Names {
         Name { data, is_stack: false, place }
     }
 
-    /// The name of what lies around an address, without the distance from its beginning.
+    /// The name of the object around an address, without the distance from its beginning.
     pub fn object(&self, access: &SteppedAccess) -> String {
         match (access.frame, self.object_at(access.address)) {
             (None, Some((name, _))) => name.to_owned(),
@@ -133,8 +134,9 @@ fn as_they_run(functions: Vec<ProgramSymbol>) -> Vec<ProgramSymbol> {
     functions.into_iter().filter_map(one).collect()
 }
 
-/// Returns whether a symbol is a function's version that a compiler made: its name, and the compiler's behind a full stop.
-/// The seldom executed part of a function (`.cold`, `.part`) is none.
+/// Returns whether a symbol is a function's version that a compiler made: its name, and the
+/// compiler's behind a full stop. The seldom executed part of a function (`.cold`, `.part`) does
+/// not count.
 fn is_version_of(symbol: &str, name: &str) -> bool {
     let made = symbol.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
     made.is_some_and(|made| !made.split('.').any(|part| part == "cold" || part == "part"))

@@ -22,8 +22,8 @@ pub type Registers = libc::user_regs_struct;
 
 /// The instruction that stops a program.
 const BREAKPOINT: u8 = 0xcc;
-/// The debug register that says which of the others are in use, and its value if the first one has the address of an
-/// instruction.
+/// The debug register that controls the others, and its value if the first one has the address of
+/// an instruction.
 const CONTROL: usize = 7;
 const ENABLED: u64 = 1;
 /// `syscall`, and a breakpoint behind it.
@@ -38,7 +38,7 @@ pub struct Tracee {
     memory: File,
     stop: Arc<StopFlag>,
     deadline: Instant,
-    /// Whoever ends the program when somebody wants to stop, or the time is over.
+    /// Ends the program when the measurement is stopped, or the time is over.
     watcher: Option<(Sender<()>, JoinHandle<()>)>,
     ended: bool,
 }
@@ -106,7 +106,7 @@ impl Tracee {
     /// The file of the program that runs.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn file(&self) -> Result<PathBuf, Error> {
         let link = format!("/proc/{}/exe", self.pid.as_raw_nonzero());
         std::fs::read_link(&link).map_err(|source| Error::File { path: link.into(), source })
@@ -115,7 +115,7 @@ impl Tracee {
     /// Returns where the kernel put the program's first instruction.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn entry(&self) -> Result<u64, Error> {
         let path = format!("/proc/{}/auxv", self.pid.as_raw_nonzero());
         let bytes = std::fs::read(&path).map_err(|source| Error::File { path: path.into(), source })?;
@@ -125,7 +125,7 @@ impl Tracee {
         entry.ok_or_else(|| Error::Usage(format!("the kernel does not say where `{}` begins", self.command)))
     }
 
-    /// Returns what is mapped where: start, end, and the name that the kernel has for it.
+    /// Returns the mappings: start, end, and the kernel's name.
     pub fn mappings(&self) -> Vec<(u64, u64, String)> {
         let text = std::fs::read_to_string(format!("/proc/{}/maps", self.pid.as_raw_nonzero()));
         let line = |line: &str| {
@@ -137,7 +137,7 @@ impl Tracee {
         text.unwrap_or_default().lines().filter_map(line).collect()
     }
 
-    /// Fills the buffer from the program's memory, as far as there is any; the bytes read.
+    /// Fills the buffer from the program's memory, as far as it is mapped; returns the bytes read.
     pub fn read_some(&self, address: u64, to: &mut [u8]) -> usize {
         self.memory.read_at(to, address).unwrap_or(0)
     }
@@ -198,8 +198,9 @@ impl Tracee {
         self.request(libc::PTRACE_SETFPREGS, 0, ptr::from_ref(vectors) as usize)
     }
 
-    /// Runs until the first thread comes to the instruction at this address. `what` names it in errors. The processor
-    /// watches for it: its other threads and its children, which have registers of their own, go by.
+    /// Runs until the first thread comes to the instruction at this address. `what` names it in
+    /// errors. The breakpoint is in the thread's debug registers: other threads and children pass
+    /// it.
     ///
     /// # Errors
     /// If the program ends before it comes there.
@@ -220,7 +221,7 @@ impl Tracee {
         self.request(libc::PTRACE_POKEUSER, place, value as usize)
     }
 
-    /// Runs until a breakpoint. `towards` names what is waited for, in errors.
+    /// Runs until a breakpoint. `towards` names the place in errors.
     ///
     /// # Errors
     /// If the program ends before.
@@ -238,7 +239,7 @@ impl Tracee {
         self.wait(None)
     }
 
-    /// Has the program make a system call; what the kernel answers. Registers are as before.
+    /// Makes a system call in the program; returns its result. Registers are restored.
     ///
     /// # Errors
     /// If the kernel refuses.

@@ -1,8 +1,7 @@
-//! Commands of the user's that must leave their files as they are.
+//! Commands of the user's that must not change their files.
 //!
 //! Landlock (Linux 5.13, <https://docs.kernel.org/userspace-api/landlock.html>) takes rights from a
-//! process and those that it makes, without privileges. Where the kernel has none, a command runs
-//! as it is.
+//! process and its children, without privileges. On kernels without it, a command runs unconfined.
 
 use std::fs::File;
 use std::mem::size_of;

@@ -32,8 +32,8 @@ pub struct KeptLine {
     pub inputs: Vec<usize>,
 }
 
-/// Leaves the command that linked a program in it. Does nothing to what is no ELF file, or has a
-/// line already.
+/// Leaves the command that linked a program in it. Does nothing if the file is no ELF file, or has
+/// a line already.
 ///
 /// # Errors
 /// If the program is not there, or cannot be read or written.

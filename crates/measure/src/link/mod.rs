@@ -21,12 +21,12 @@ pub use kept::{KeptLine, keep};
 pub const OUT: &str = "{out}";
 /// Stands for a file that names functions in the order in which lld is to place them.
 const ORDER: &str = "{order}";
-/// Stands for a number that says which variant is wanted.
+/// The placeholder for the number of a variant.
 const SEED: &str = "{seed}";
 /// Words that stand for others in a link line.
 pub const PLACEHOLDERS: [&str; 3] = [OUT, ORDER, SEED];
 
-/// A command that links a program, and what of it can be varied.
+/// A command that links a program, and its variable parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkLine {
     words: Vec<String>,
@@ -39,12 +39,13 @@ pub struct LinkLine {
 }
 
 impl LinkLine {
-    /// Reads a line such as `cc a.o b.o -o {out}`. Its object files are permuted. If it has `{order}`, as in
-    /// `-Wl,--symbol-ordering-file,{order}`, so are the functions in them; what a script permutes by itself can hang on
-    /// `{seed}`.
+    /// Reads a line such as `cc a.o b.o -o {out}`. Its object files are permuted. If it has
+    /// `{order}`, as in `-Wl,--symbol-ordering-file,{order}`, so are the functions in them. A
+    /// script that permutes something by itself can depend on `{seed}`.
     ///
     /// # Errors
-    /// If the line cannot be split into words, makes no `{out}`, or has nothing that could be varied.
+    /// If the line cannot be split into words, makes no `{out}`, or has nothing that could be
+    /// varied.
     pub fn parse(line: &str) -> Result<LinkLine, Error> {
         let words = shell_words::split(line)
             .map_err(|why| Error::Usage(format!("the link line `{line}` cannot be read: {why}")))?;
@@ -60,8 +61,8 @@ impl LinkLine {
         Ok(found)
     }
 
-    /// Makes a command of words that make `{out}`, run in a folder; files with one of these extensions are permuted, where it
-    /// is known only those that are inputs.
+    /// Makes a line from words that make `{out}` in a folder. Files with one of these extensions
+    /// are permuted; only inputs, where these are known.
     fn of(
         words: Vec<String>,
         folder: Option<PathBuf>,
@@ -89,7 +90,8 @@ impl LinkLine {
             || self.words.iter().any(|word| word.contains(SEED))
     }
 
-    /// Returns what is varied: "link order", "function order", both, or what the line's own `{seed}` does.
+    /// Returns the kind of variation: "link order", "function order", both, or that of the line's
+    /// own `{seed}`.
     pub fn varies(&self) -> String {
         let mut varied = Vec::new();
         if self.objects.len() > 1 {

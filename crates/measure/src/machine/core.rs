@@ -1,4 +1,4 @@
-//! One core's part of a round: its latencies, what it does at the same time, and its window.
+//! One core's part of a round: its latencies, its parallelism, and its window.
 
 use crate::Error;
 

@@ -1,7 +1,8 @@
-//! The loops that are timed. Each returns nanoseconds of this thread's processor time, or of the clock, for one step.
+//! The loops that are timed. Each returns nanoseconds of this thread's processor time, or of the
+//! clock, for one step.
 //!
-//! The protocol is that of short pieces: of several pieces of about a millisecond a low quantile counts, because
-//! whatever disturbs a piece makes it longer.
+//! Short pieces of about a millisecond are timed, and a low quantile counts, because any
+//! disturbance makes a piece longer.
 
 use std::arch::asm;
 
@@ -17,7 +18,7 @@ const PIECES: usize = 5;
 /// Which piece counts, from the fastest (0) to the slowest (1).
 const LOW: f64 = 0.2;
 
-/// Nanoseconds of a step: the low quantile over pieces that each do so many.
+/// Nanoseconds of a step: the low quantile over pieces of `steps` steps each.
 fn sample(steps: u64, mut piece: impl FnMut()) -> f64 {
     let mut times = [0.0; PIECES];
     for time in &mut times {
@@ -66,7 +67,7 @@ impl<'a> Chase<'a> {
         Chase { at: first, _buffer: buffer }
     }
 
-    /// Follows so many pointers.
+    /// Follows `steps` pointers.
     pub fn walk(&mut self, steps: u64) {
         for _ in 0..steps {
             // SAFETY: every place of the chain holds a pointer to another place of it.
@@ -85,7 +86,8 @@ impl<'a> Chase<'a> {
     }
 }
 
-/// Nanoseconds of a load, none waiting for another, from the offset in the buffer that `next` tells, a multiple of 8.
+/// Nanoseconds of independent loads; `next` gives the offset of each in the buffer, a multiple of
+/// 8.
 pub fn gather(buffer: &Buffer, steps: u64, mut next: impl FnMut() -> usize) -> f64 {
     let mut sum = 0_u64;
     let step = sample(steps, || {
@@ -110,7 +112,7 @@ pub fn any_line(bytes: usize) -> impl FnMut() -> usize {
     }
 }
 
-/// Reads a word of each line, from front to back, so that caches hold what they can.
+/// Reads a word of each line, from front to back, to fill the caches.
 pub fn read_through(buffer: &Buffer) {
     for offset in (0..buffer.bytes()).step_by(64) {
         // SAFETY: within the buffer.
@@ -165,8 +167,8 @@ impl Sweep {
 /// Instructions between two loads that [`pair`] is made for.
 pub const GAPS: [u32; 16] = [16, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 1024];
 
-/// Nanoseconds of two loads, each of which waits for its own chain only, with so many instructions behind each; one of
-/// [`GAPS`].
+/// Nanoseconds of two loads that each wait for their own chain only, with a number of instructions
+/// behind each; one of [`GAPS`].
 pub fn pair(gap: u32, one: &mut Chase, other: &mut Chase, steps: u64) -> f64 {
     let once = match gap {
         16 => once::<16>,

@@ -10,7 +10,7 @@ use crate::Error;
 /// Bytes of a huge page of x86-64, which buffers are aligned to.
 const HUGE: usize = 2 << 20;
 
-/// The pages that a buffer asks for. The kernel may not grant huge ones.
+/// The requested pages of a buffer. The kernel may not grant huge ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageKind {
     /// 4 KiB.
@@ -19,10 +19,11 @@ pub enum PageKind {
     Huge,
 }
 
-/// Nanoseconds of the first touch of each page of so many bytes, on average, be there as large pages as were asked for or not.
+/// Mean nanoseconds of the first touch of each page of a number of bytes, whether the requested
+/// large pages were granted or not.
 ///
 /// # Errors
-/// If the system has not as much memory.
+/// If the system has not enough memory.
 pub fn first_touch(bytes: usize, pages: PageKind) -> Result<f64, Error> {
     let buffer = Buffer::untouched(bytes, pages)?;
     let began = Instant::now();
@@ -55,7 +56,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Maps and touches so many bytes.
+    /// Maps and touches a number of bytes.
     ///
     /// # Errors
     /// If the system has not as much memory.
@@ -110,9 +111,9 @@ impl Buffer {
         self.bytes
     }
 
-    /// Makes a ring of pointers through `count` places, a power of two of at least 4; `place` tells the offset of
-    /// each, a multiple of 8, in the buffer and different for all. The order is that of [`next_place`]. Returns its first
-    /// pointer.
+    /// Makes a ring of pointers through `count` places, a power of two of at least 4; `place`
+    /// returns the offset of each in the buffer, a multiple of 8, different for all. The order is
+    /// that of [`next_place`]. Returns its first pointer.
     pub fn chain(&mut self, count: usize, place: impl Fn(usize) -> usize) -> *const *const u8 {
         assert!(count.is_power_of_two() && count >= 4, "a period is a power of two");
         for at in 0..count {

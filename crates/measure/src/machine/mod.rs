@@ -30,10 +30,10 @@ const ROUNDS: usize = 9;
 /// Most processors that the first one is paired with.
 const PARTNERS: usize = 7;
 
-/// Far is what takes this much longer than near.
+/// A latency is far if it exceeds a near one by this factor.
 const FAR: f64 = 1.5;
 
-/// One constant as it was measured.
+/// One measured constant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// Its key in the machine file; of a level's latency, the level's name.
@@ -49,16 +49,17 @@ pub struct Measured {
 /// The measurements, and the machine with them.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The machine that was given, with what could be measured in place of what was assumed.
+    /// The given machine, with measured constants in place of assumed ones.
     pub machine: Machine,
     /// Each constant.
     pub constants: Vec<Measured>,
-    /// Notes on what could not be measured, and why, and on what was found to be otherwise than the system says.
+    /// Notes on constants that could not be measured, and why, and on differences from the system's
+    /// description.
     pub notes: Vec<String>,
 }
 
-/// Measures what the machine's caches, memory and core cost, in some ten seconds. `machine` has the shape of the caches, and
-/// what cannot be measured.
+/// Measures the costs of the machine's caches, memory and core, in some ten seconds. `machine` has
+/// the shape of the caches, and the constants that cannot be measured.
 ///
 /// # Errors
 /// If there is not enough memory, or the kernel lets the thread run on no processor.
@@ -89,7 +90,8 @@ pub fn calibrate(machine: &Machine) -> Result<Calibration, Error> {
     Ok(samples.conclude(machine, &sizes, notes))
 }
 
-/// Bytes of memory that can be had without pushing others out; 1 GiB if the kernel does not say.
+/// Bytes of memory that are available without evicting others; 1 GiB if the kernel does not report
+/// them.
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -147,7 +149,7 @@ struct Samples {
     window: Vec<f64>,
     read_line: Vec<f64>,
     write_line: Vec<f64>,
-    /// None of rounds in which there was no memory for it.
+    /// Times of first touches; empty for rounds without memory for them.
     touches: Vec<Touches>,
     atomic: Vec<f64>,
     fence: Vec<f64>,
@@ -235,9 +237,10 @@ impl Samples {
         out
     }
 
-    /// The size of the last level: the system's word, unless chases find far less there. One through more than a cache holds finds
-    /// a part of it, which the mean step tells between that of the cache and that of memory. Only where that is half or more: of
-    /// a large size a small error would be a large part.
+    /// The size of the last level: the system's value, unless chases find far less. A chase through
+    /// more than a cache holds finds a part of it there, so the mean step lies between that of the
+    /// cache and that of memory. The part is used only where it is half or more: otherwise a small
+    /// error of the step would be a large error of the size.
     fn last_level(&self, machine: &Machine, sizes: &Sizes, out: &mut Calibration) {
         let Some(level) = machine.levels.last() else { return };
         let inner = sizes.levels.len() - 1;
@@ -342,7 +345,8 @@ impl Calibration {
 mod tests {
     use super::*;
 
-    /// Returns what nine rounds on a machine of half a nanosecond a cycle would show, each disturbed by up to `noise`.
+    /// Returns the results of nine rounds on a machine of half a nanosecond a cycle, each disturbed
+    /// by up to `noise`.
     fn samples(sizes: &Sizes, memory: f64, noise: f64) -> Samples {
         let rounds = |value: f64| -> Vec<f64> {
             (0..ROUNDS).map(|round| value * (1.0 + noise * (round as f64 - 4.0) / 4.0)).collect()

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Calibration, Measured};
 
-/// A table of the constants, then what was noticed.
+/// A table of the constants, then the notes.
 pub fn text(calibration: &Calibration) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);

@@ -1,11 +1,12 @@
-//! The cost of a line that two cores use in turn: transfer, arrival and use.
+//! The cost of a line that two cores use alternately: transfer, arrival and use.
 //!
 //! * *Transfer*: a chase over lines that the other thread has just written.
-//! * *Arrival*: one thread adds to a word atomically, the other reads it; half the time from one new value to the next,
-//!   for in between the line went there and back.
-//! * *Use*: how many additions lie between two values seen, times what one addition costs alone.
-//! * *Counting*: what a plain count and a little work take where the other thread counts in the same line, over what
-//!   they take in a line of one's own.
+//! * *Arrival*: one thread adds to a word atomically, the other reads it; half the time from one
+//!   new value to the next, for in between the line went there and back.
+//! * *Use*: the number of additions between two observed values, times the cost of one addition
+//!   alone.
+//! * *Counting*: the time of a plain count and a little work while the other thread counts in the
+//!   same line, relative to the time in an unshared line.
 
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -53,7 +54,7 @@ pub fn measure(one: usize, other: usize) -> Option<Sharing> {
     Some(Sharing { transfer, arrival: round / 2.0, usage: additions * alone, counting })
 }
 
-/// Waits until a condition holds; says whether it did in time.
+/// Waits until a condition holds; returns whether it did in time.
 fn wait(condition: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     loop {
@@ -129,7 +130,7 @@ pub fn fenced_store() -> f64 {
     })
 }
 
-/// Nanoseconds of what is done again and again to a word of this thread's own.
+/// Nanoseconds of a step that is repeated on a word of this thread alone.
 fn repeated(step: impl Fn(&AtomicU64, u64)) -> f64 {
     const TURNS: u64 = 20_000;
     let word = Apart(AtomicU64::new(0));
@@ -160,7 +161,8 @@ struct Words {
     elsewhere: AtomicU64,
 }
 
-/// Counts so often, plainly, with some ten cycles of other work between: three multiplications that need each other.
+/// Counts a number of times, plainly, with some ten cycles of other work between: three dependent
+/// multiplications.
 fn count(word: &AtomicU64, times: u64) {
     let mut product = 3_u64;
     for _ in 0..times {

@@ -27,8 +27,9 @@ impl Touches {
         Some(Touches { small, huge: first_touch(huge, PageKind::Huge).ok()? })
     }
 
-    /// Nanoseconds of a fault, and of zeroing a line, of which both kinds of pages have one and many. Without huge pages, all
-    /// of the time would be zeroing, and none a fault.
+    /// Nanoseconds of a fault, and of zeroing a line. A small page has one fault and few lines, a
+    /// huge page one fault and many. Without huge pages, all of the time would count as zeroing,
+    /// and none as a fault.
     fn parts(self) -> [f64; 2] {
         let lines = [4096.0 / 64.0, HUGE_PAGE / 64.0];
         let line = (self.huge - self.small) / (lines[1] - lines[0]);
@@ -39,7 +40,8 @@ impl Touches {
 /// Bytes of a huge page.
 const HUGE_PAGE: f64 = 2097152.0;
 
-/// Notes a fault and a line that is zeroed, of rounds on a machine with cycles of so many nanoseconds.
+/// Times of a fault and of zeroing a line, in rounds on a machine with this many nanoseconds a
+/// cycle.
 pub(super) fn conclude(rounds: &[Touches], cycle: f64, machine: &Machine, out: &mut Calibration) {
     if rounds.is_empty() {
         return;

@@ -6,9 +6,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// Multiplications of one calibration: some 0.3 ms.
 const STEPS: u64 = 250_000;
 
-/// Nanoseconds of a fixed chain of multiplications, each waiting for the one before, on the processor that runs this
-/// thread. They take a fixed number of cycles and touch no memory, so the result is inverse to the clock frequency; what
-/// other threads took meanwhile is not in it, as far as the kernel knows.
+/// Nanoseconds of a fixed chain of multiplications, each waiting for the one before, on the
+/// processor that runs this thread. They take a fixed number of cycles and touch no memory, so the
+/// result is inverse to the clock frequency. The time of other threads is not included, as far as
+/// the kernel knows.
 pub fn calibrate() -> f64 {
     let once = || {
         let before = thread_nanoseconds();

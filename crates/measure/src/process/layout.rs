@@ -8,15 +8,15 @@ pub const PADDING: &str = "MEMLODE_PADDING";
 /// The layout of one run, as far as one can choose it from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AddressLayout {
-    /// Bytes by which the environment is longer than it was, which moves the stack down; 0 leaves it as it was. A
-    /// variable of its own takes at least its name and `=`.
+    /// Bytes by which the environment is made longer, which moves the stack down; 0 leaves it
+    /// unchanged. The added variable takes at least its name and `=`.
     pub padding: usize,
     /// Stack, heap and mappings start where the kernel puts them at random. Otherwise always at the same place.
     pub randomised: bool,
 }
 
 impl AddressLayout {
-    /// The environment as it is, and addresses that are the same in each run.
+    /// The given environment, and addresses that are the same in each run.
     pub const GIVEN: AddressLayout = AddressLayout { padding: 0, randomised: false };
 
     /// The value of [`PADDING`] that makes the environment `padding` bytes longer, if it can.

@@ -1,4 +1,4 @@
-//! One program, run once at one layout, and what it took.
+//! One program, run once at one layout, and its costs.
 
 mod calibrate;
 mod layout;

@@ -1,4 +1,4 @@
-//! A program is started, waited for, and asked what it took.
+//! Starts a program, waits for it, and reads its costs.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::AddressLayout;
 use super::layout::PADDING;
 use crate::Error;
 
-/// Set by whoever wants the measuring to end: the running program is ended too.
+/// Set to end the measurement: the running program is ended, too.
 pub type StopFlag = AtomicBool;
 
 /// The part of a program's output that reaches the user.
@@ -46,7 +46,7 @@ pub struct Launch {
 /// When a run is given up.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits<'a> {
-    /// Somebody wants to stop.
+    /// Set to stop.
     pub stop: &'a StopFlag,
     /// A run that takes longer is ended, and is an error.
     pub longest: Duration,
@@ -61,8 +61,8 @@ pub struct Sample {
     pub cpu: f64,
     /// The part of `cpu` in which these ran in user space.
     pub user: f64,
-    /// The part of `wall` in which the program's main thread could run but had no processor; 0 where the kernel does not
-    /// say.
+    /// The part of `wall` in which the program's main thread could run but had no processor; 0
+    /// where the kernel does not report it.
     pub queued: f64,
     /// Processes of it that still run, and are not in any of this.
     pub left_behind: bool,
@@ -77,7 +77,7 @@ impl Launch {
     /// Runs the program once.
     ///
     /// # Errors
-    /// If it cannot be started, does not end with success or in time, or somebody wants to stop.
+    /// If it cannot be started, does not end with success or in time, or it is stopped.
     pub fn run(&self, layout: AddressLayout, limits: RunLimits<'_>) -> Result<Sample, Error> {
         let mut command = self.command(layout)?;
         let started = Instant::now();
@@ -123,7 +123,8 @@ impl Launch {
     }
 }
 
-/// Has a command run at the same addresses each time. Where the system forbids it (a container may), they stay random.
+/// Runs a command at the same addresses each time. Where the system forbids it (a container may),
+/// they stay random.
 pub fn fix_addresses(command: &mut Command) {
     // SAFETY: personality is one system call and touches no memory of this process.
     unsafe { command.pre_exec(fixed_addresses) };
@@ -161,7 +162,7 @@ pub(crate) struct Ended {
     pub status: ExitStatus,
     /// Seconds since it was started.
     pub wall: f64,
-    /// Seconds of CPU time, of it and of those that it waited for.
+    /// Seconds of CPU time, of it and of the children that it waited for.
     pub cpu: f64,
     /// The part of that in user space.
     pub user: f64,
@@ -169,8 +170,8 @@ pub(crate) struct Ended {
     pub queued: f64,
 }
 
-/// Waits for a program that leads its own process group, and takes its remains away. Who does not end in time, or is not
-/// waited for any more, is killed with its group.
+/// Waits for a program that leads its own process group, and reaps it. If it does not end in time,
+/// or is not waited for any more, its group is killed.
 pub(crate) fn finish(
     pid: Pid,
     started: Instant,
@@ -221,11 +222,11 @@ fn wait(pid: Pid, started: Instant, limits: RunLimits<'_>) -> Result<(), GivenUp
     }
 }
 
-/// Lets a process that runs already go on until the time is over, it ends, or somebody wants to stop. Returns the seconds that
-/// passed.
+/// Lets a process that runs already go on until the time is over, it ends, or the measurement is
+/// stopped. Returns the seconds that passed.
 ///
 /// # Errors
-/// If somebody wanted to stop before, or the process cannot be waited for.
+/// If it was stopped before, or the process cannot be waited for.
 pub fn pass(pid: u32, time: Duration, stop: &StopFlag) -> Result<f64, Error> {
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Interrupted);
@@ -251,8 +252,8 @@ fn queued(pid: Pid) -> f64 {
     text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// Takes the remains of an ended child away: its status, and the CPU time of it and of those that it waited for,
-/// and the part of that in user space.
+/// Reaps an ended child: its status, its CPU time and that of the children it waited for, and the
+/// part of that in user space.
 fn reap(pid: Pid) -> Result<(ExitStatus, f64, f64), Error> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, and zeros are valid ones.

@@ -5,8 +5,8 @@ use memlode_counters::stat::{Change, Improvement, Stat, StatComparison, ValueSou
 
 use crate::stats::{Random, improvement, location, random};
 
-/// Returns what changed from one result to another: by how many per cent each value became less. All random choices follow
-/// from the seed.
+/// Returns the differences between two results: by how many per cent each value became smaller. All
+/// random choices follow from the seed.
 pub fn compare(before: &Stat, after: &Stat, seed: u64) -> StatComparison {
     let mut random = random(seed);
     let seconds = improved(&before.seconds, &after.seconds, &mut random);

@@ -1,4 +1,4 @@
-//! A kernel whose counts and refusals are known, for the tests of whatever counts.
+//! A fake kernel whose counts and refusals are known, for tests of counting.
 
 use std::cell::Cell;
 use std::io;
@@ -8,15 +8,16 @@ use memlode_counters::kernel::{CounterEvent, CounterGroup, Kernel, Reading, Targ
 
 /// Opens groups whose counts a test decides.
 pub(crate) struct FakeKernel {
-    /// The error that an event is answered with, given whether the kernel's part is wanted.
+    /// The error for an event, given whether the kernel's part is wanted.
     pub refuses: Rc<dyn Fn(CounterEvent, bool) -> Option<i32>>,
     pub paranoid: i32,
     pub has_unit: bool,
     /// The part of the time that counters run.
     pub runs: f64,
-    /// The most events that a group may ask for: a test fails that asks for more.
+    /// The most events that a group may have: a test with more fails.
     pub most_events: usize,
-    /// The truth: what an event counts, asked when it is read, in the group with this number of those that were opened.
+    /// The true count of an event at the time of reading, in the group with this number among those
+    /// that were opened.
     pub truth: Rc<dyn Fn(CounterEvent, usize) -> u64>,
     pub opened: Cell<usize>,
 }

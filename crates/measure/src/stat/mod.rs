@@ -4,7 +4,7 @@
 //!   round 1   run with group 1   run with group 2 …      a group's events are counted all the time of its run
 //!   round 2   run with group 1   …
 //! ```
-//! Nothing shares a counter in turn, so a count is a count and no estimate; what changes from run to run is in the
+//! No two events share a counter, so a count is no estimate; differences from run to run are in the
 //! intervals. Events of the kernel are counted in each run.
 
 mod compare;
@@ -44,8 +44,8 @@ pub struct StatPlan {
     pub seed: u64,
 }
 
-/// Counts a program. `run` runs it once, or lets a process go on for a while, and returns the seconds that took; it is told
-/// the number of the round.
+/// Counts a program. `run` runs it once, or lets a process go on for a while, and returns the
+/// seconds that took; it receives the number of the round.
 ///
 /// # Errors
 /// Those of `run`, and that a process to observe is not there or not ours.
@@ -202,8 +202,8 @@ impl<'a> Counting<'a> {
         Ok(OpenCounters { software, group })
     }
 
-    /// Opens events with what happens in the kernel, or without that where it is forbidden and says something all the same.
-    /// The flag tells which.
+    /// Opens events with their counts in the kernel; without these where they are forbidden and the
+    /// event makes sense without them. The flag tells which.
     fn open_events(
         &self,
         events: &[CounterEvent],
@@ -248,7 +248,7 @@ impl<'a> Counting<'a> {
             .for_each(|(_, series)| change(series));
     }
 
-    /// Keeps what a run's counters say.
+    /// Adds the counts of a run.
     fn keep(&mut self, group: usize, open: &mut OpenCounters) {
         for (event, counter) in &mut open.software {
             let Some((_, series)) = self.software.iter_mut().find(|(known, _)| known == event) else {
@@ -276,7 +276,8 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Returns whether no group of the processor's events can be counted: further runs for them would say nothing.
+    /// Returns whether no group of the processor's events can be counted: further runs for them
+    /// would be useless.
     fn all_refused(&self) -> bool {
         self.ratios.iter().all(|(_, series)| series.refusal.is_some())
     }

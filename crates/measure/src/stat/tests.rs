@@ -5,7 +5,7 @@ use memlode_counters::stat::{Change, Interval};
 use super::fake::FakeKernel;
 use super::*;
 
-/// The truth: what each code of Skylake's counts, in the run of this number.
+/// The true counts of each code of Skylake's, in the run of this number.
 fn truth(event: CounterEvent, run: usize) -> u64 {
     let cycles = 1_000_000 + 1000 * (run as u64 % 7);
     match event {
@@ -80,7 +80,8 @@ fn without_a_unit_the_kernels_events_remain_and_each_ratio_says_why() {
     assert!(unknown.ratios.iter().all(|ratio| *refusal(&ratio.found) == CountRefusal::NoTable));
 }
 
-/// The kernel's part is forbidden: what has a meaning without it is counted without it, and what has none is not zero.
+/// The kernel's part is forbidden: events that make sense without it are counted without it; the
+/// others have no value, not zero.
 #[test]
 fn what_happens_in_the_kernel_is_never_a_silent_zero() {
     let fake = willing().refusing(|_, with_kernel| with_kernel.then_some(libc::EACCES));

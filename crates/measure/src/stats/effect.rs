@@ -12,7 +12,8 @@ pub const CLAIM: f64 = 0.001;
 pub const POWER: f64 = 0.95;
 /// Resamples of the bootstrap: the ends of a 95% interval vary by a few percent of its length from seed to seed.
 const RESAMPLES: usize = 1000;
-/// With more values the pairs of the pseudomedian cost more than they tell: resamples have as many values at most.
+/// The most values of resamples: the pairs of the pseudomedian of more would cost more than they
+/// add.
 const MOST: usize = 200;
 
 /// The ratio of two times, as differences of logarithms give it.

@@ -9,7 +9,7 @@ use super::{Random, pseudomedian, quantile};
 const RESAMPLES: usize = 1000;
 /// With fewer values no interval is given: resamples of so few are the same few again.
 const LEAST: usize = 5;
-/// Resamples have as many values at most, as the pairs of more cost more than they tell.
+/// The most values of resamples: the pairs of more would cost more than they add.
 const MOST: usize = 200;
 
 /// Returns the pseudomedian of values with its 95% bootstrap interval.
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::stats::random;
 
-    /// Over many samples of a known location, the interval holds it about as often as it says.
+    /// Over many samples of a known location, the interval contains it about as often as stated.
     #[test]
     fn intervals_hold_the_truth() {
         let mut random = random(11);

@@ -1,8 +1,10 @@
-//! Numbers that samples support: location, interval, test, and the size of effect that would have been found.
+//! Numbers that samples support: location, interval, test, and the size of effect that would have
+//! been found.
 //!
-//! Everything here works on differences of logarithms of times that were measured side by side in random order. If
-//! neither side is faster, such a difference is as likely positive as negative, whatever the noise looks like and
-//! however it drifts: the signed-rank test needs nothing else to keep its rate of false alarms.
+//! Everything here works on differences of logarithms of times that were measured side by side in
+//! random order. If neither side is faster, such a difference is as likely positive as negative,
+//! for any noise and any drift: the signed-rank test needs nothing else to keep its rate of false
+//! alarms.
 
 mod correlation;
 mod effect;

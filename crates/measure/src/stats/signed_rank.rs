@@ -2,7 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Up to as many values the distribution of the rank sum is computed, beyond it is a normal one to three digits.
+/// Up to this many values, the distribution of the rank sum is computed; beyond, a normal one
+/// agrees to three digits.
 const EXACT: usize = 60;
 
 /// The two-sided probability that values symmetric about zero have a rank sum as far from its mean as these. Zeros are
@@ -38,7 +39,8 @@ pub fn signed_rank(values: &[f64]) -> f64 {
     (2.0 * normal.sf(distance / variance.sqrt())).min(1.0)
 }
 
-/// Returns the share of all signs that these ranks could have whose sum is as extreme on either side.
+/// Returns the share of all combinations of signs of these ranks whose sum is as extreme on either
+/// side.
 fn exact(ranks: &[usize], total: usize, extreme: usize) -> f64 {
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;

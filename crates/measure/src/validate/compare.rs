@@ -23,7 +23,7 @@ pub struct Agreement {
     pub misplaced_share: f64,
 }
 
-/// Compares a column with the timer's. Each sums to 1, or to 0 if it has nothing to say.
+/// Compares a column with the timer's. Each sums to 1, or to 0 if it is empty.
 ///
 /// # Panics
 /// If the columns differ in length or are empty.
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(agreement(&[0.999, 0.001], &[1.0, 0.0]).spearman, None, "too few lines");
     }
 
-    /// A model that says nothing has put nothing first and nothing right.
+    /// A model without costs has put nothing first and nothing right.
     #[test]
     fn silence_is_no_agreement() {
         let found = agreement(&[0.7, 0.2, 0.1], &[0.0; 3]);

@@ -16,14 +16,14 @@ use crate::Error;
 pub struct Place {
     /// The line, of the innermost inlined function.
     pub line: SourceLine,
-    /// That function, as linkers know it; empty if it has no name.
+    /// The function's linkage name; empty if it has no name.
     pub function: String,
 }
 
 /// Files that samples lie in, each read once.
 #[derive(Default)]
 pub struct Images {
-    /// `None` for a file that cannot be read, or is none of ours to understand.
+    /// `None` for a file that cannot be read or understood.
     by_path: BTreeMap<OsString, Option<Image>>,
 }
 

@@ -1,9 +1,10 @@
-//! Holds a model's cost of each source line against a timer: where did the program really spend its time?
+//! Compares a model's cost of each source line with a timer: where did the program really spend its
+//! time?
 //!
-//! The kernel's CPU clock interrupts the program some thousand times a second, and says where it was. No performance
-//! counter is needed. [`Skid`] finds on a loop that is known how far behind the waiting instruction such a sample lies;
-//! [`images`] turns addresses into lines, by debug information; [`compare`] knows numbers only. Where the costs come
-//! from is the caller's business.
+//! The kernel's CPU clock interrupts the program some thousand times a second, and reports its
+//! place. No performance counter is needed. On a known loop, [`Skid`] measures the distance from
+//! the waiting instruction to such a sample; [`images`] turns addresses into lines, by debug
+//! information; [`compare`] knows numbers only. Where the costs come from is the caller's business.
 
 mod compare;
 mod images;
@@ -25,7 +26,7 @@ use images::{Images, Place};
 
 /// Nanoseconds between two samples: odd, so that nothing that a program does at a round interval keeps step with it.
 const PERIOD_NS: u64 = 200_003;
-/// Fewer samples at lines that touch memory say nothing.
+/// With fewer samples at lines that touch memory, there is no result.
 const LEAST_SAMPLES: u64 = 200;
 /// The part of a model's cost that must lie on lines of the timed program, or it is another program.
 const LEAST_KNOWN: f64 = 0.5;
@@ -46,7 +47,7 @@ pub struct ModelledCosts {
     pub name: &'static str,
     /// The cost of each line that touches memory, in any unit. A line may come several times.
     pub lines: Vec<LineCost>,
-    /// Seconds that the model says the program takes, or waits; nothing if it does not say.
+    /// Modelled seconds that the program takes, or waits; `None` if the model has no times.
     pub seconds: Option<f64>,
 }
 
@@ -71,7 +72,7 @@ pub struct Judged {
     pub agreement: Agreement,
     /// Seconds that it predicts; `None` if it does not.
     pub predicted_s: Option<f64>,
-    /// These over the seconds that were measured.
+    /// Predicted seconds over measured seconds.
     pub predicted_over_measured: Option<f64>,
 }
 
@@ -136,11 +137,11 @@ pub struct Validation {
     pub functions: Vec<FunctionTime>,
 }
 
-/// Times the program of `launch` twice, and holds `models` against it.
+/// Times the program of `launch` twice, and compares `models` with the samples.
 ///
 /// # Errors
-/// If the kernel lets nobody sample, the program fails, is too short, has no debug information or is another one than that
-/// of the models.
+/// If the kernel does not allow sampling, the program fails, is too short, has no debug information
+/// or is another one than that of the models.
 pub fn validate(
     launch: &Launch,
     models: &[ModelledCosts],
@@ -278,7 +279,7 @@ fn timed(launch: &Launch, skid: Skid, images: &mut Images, limits: RunLimits<'_>
     Ok(timed)
 }
 
-/// Refuses what is no evidence.
+/// Refuses too few samples.
 fn too_few(launch: &Launch, place: &str, samples: u64) -> Result<(), Error> {
     if samples >= LEAST_SAMPLES {
         return Ok(());
@@ -290,7 +291,7 @@ fn too_few(launch: &Launch, place: &str, samples: u64) -> Result<(), Error> {
     )))
 }
 
-/// Refuses models of a program that has other lines than those that ran.
+/// Refuses models of a program whose lines are not those that ran.
 fn refuse_others(
     launch: &Launch,
     models: &[(&ModelledCosts, BTreeMap<SourceLine, f64>)],

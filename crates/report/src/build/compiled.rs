@@ -1,7 +1,7 @@
 //! The sources that a program was compiled from, and no other files.
 //!
-//! A trace may name any file of the reader's as a source: `#line 1 "/etc/shadow"` is enough. So no
-//! more is read than the files that were compiled, which whoever recorded the trace has anyway.
+//! A trace may name any file of the reader's as a source: `#line 1 "/etc/shadow"` is enough. So
+//! only files that were compiled are read, which the recording user has anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -45,7 +45,7 @@ impl Compiled {
     /// Reads a source of at most [`SOURCE`] bytes if it is the text that was compiled.
     ///
     /// # Errors
-    /// The end of a sentence says why it is not, or cannot be read: *it is not there*.
+    /// The end of a sentence with the reason why it is not, or cannot be read: *it is not there*.
     pub fn read(&self, file: &Path) -> Result<Vec<u8>, String> {
         let Some(checksums) = self.checksums.get(file) else { return self.unchecked(file) };
         let bytes = memlode_files::read_stored(file, SOURCE).map_err(cannot)?;
@@ -58,7 +58,7 @@ impl Compiled {
     /// Reads a source by its real path, which the compiler may have reached through links.
     ///
     /// # Errors
-    /// As [`Compiled::read`] says.
+    /// Those of [`Compiled::read`].
     pub fn read_real(&self, file: &Path) -> Result<Vec<u8>, String> {
         let is_it = |name: &&PathBuf| name.canonicalize().is_ok_and(|name| name == file);
         match self.checksums.contains_key(file) {
@@ -84,7 +84,8 @@ impl Compiled {
     }
 }
 
-/// Returns where a file lies below a directory that holds somebody's work: it is not the root, and no name leads out.
+/// Returns the path of a file below a directory of a user's work: the directory is not the root,
+/// and no name leads out of it.
 fn below<'a>(name: &'a Path, directory: &Path) -> Option<&'a Path> {
     let is_plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
     let is_root = directory.components().count() < 2;

@@ -152,7 +152,7 @@ fn position(frames: &[DebugFrame]) -> Option<Position> {
     Some(Position { inlined_into: into.map(Box::new), ..own })
 }
 
-/// Sites and instructions of some functions by what tells them apart.
+/// Sites and instructions of some functions, by their distinguishing facts.
 struct Known<'c> {
     counts: &'c SiteCounts<'c>,
     sites: HashMap<SiteKey, Vec<SiteId>>,
@@ -215,7 +215,8 @@ impl<'c> Known<'c> {
         }
     }
 
-    /// The numbers of the one site that an instruction can be, if it is the one instruction that can be it.
+    /// The numbers of the one site that an instruction can be, if no other instruction can be that
+    /// site.
     fn exactly(&self, chain: &Chain, used: &AccessedMemory) -> Option<Numbers> {
         let one = |kind: SiteKind| {
             let key = (chain.clone(), kind, used.bytes);

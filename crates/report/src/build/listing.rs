@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::names::demangle_short;
 
-/// The lines that are asked for.
+/// The requested lines.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WantedLines {
     /// Lines of functions with at least this part of the run's modelled cycles, 0 to 1.
@@ -32,7 +32,7 @@ impl WantedLines {
         }
     }
 
-    /// Returns whether accesses at a position are asked for.
+    /// Returns whether accesses at a position are requested.
     pub fn is_at(&self, position: &Position) -> bool {
         match self {
             WantedLines::Hot(_) => true,
@@ -110,8 +110,8 @@ struct Key<'r> {
 /// The lines of a part by number.
 type Lines<'r> = BTreeMap<Option<u32>, Sum<'r>>;
 
-/// Lists lines of a report's program, with so many neighbours on each side. `simulation` is another answer about the
-/// trace, which says why accesses missed.
+/// Lists lines of a report's program, with `context` neighbours on each side. `simulation` is
+/// another answer about the trace, with the causes of misses.
 pub fn listing(
     report: &Report,
     simulation: Option<&Simulation>,
@@ -209,8 +209,8 @@ fn shown(
     (lines, no_text)
 }
 
-/// Ranges of lines, in order, with so many neighbours on each side; those with fewer than `gap` lines between
-/// them are one.
+/// Ranges of lines, in order, with a number of neighbours on each side; ranges with fewer than
+/// `gap` lines between them are joined.
 pub fn ranges(lines: &[u32], context: u32, gap: u32) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &line in lines {

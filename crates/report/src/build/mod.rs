@@ -50,8 +50,8 @@ pub use simulation::simulation;
 pub use tables::analysis;
 pub use timing::timing;
 
-/// Builds the report of a profile of `trace` on `machine`. `replayed` tells what could not be decoded, and `sharing` what threads
-/// lose to each other, if that was looked at.
+/// Builds the report of a profile of `trace` on `machine`. `replayed` has the chunks that could not
+/// be decoded, and `sharing` the losses of threads to each other, if they were computed.
 pub fn report(
     trace: &Trace,
     machine: &Machine,
@@ -182,7 +182,7 @@ pub fn rows_by<K: Hash + Eq + Ord + Clone>(
     builder.rows(&tables.roll(key), K::clone)
 }
 
-/// Returns what the machine calls its levels; a name that comes twice gets a number.
+/// Returns the names of the machine's levels; a name that comes twice gets a number.
 pub fn level_names(machine: &Machine) -> Vec<Arc<str>> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for level in &machine.levels {
@@ -366,7 +366,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A thread, on the core that it runs on unless it is told otherwise.
+    /// A thread, on its core.
     fn thread(&self, trace: &Trace, machine: &Machine, id: ThreadId) -> model::Thread {
         let thread = &trace.threads()[id.0 as usize];
         let process = trace.processes().get(thread.process.0 as usize);

@@ -15,7 +15,7 @@ pub(crate) type Borrowed = FxHashSet<(Option<What>, Place)>;
 /// A function of a call path, and where it was called.
 pub(crate) type Step = (FunctionId, Option<LocationId>);
 
-/// Spells out what a trace's site table names.
+/// Formats the names of a trace's site table.
 #[derive(Clone, Copy)]
 pub struct Naming<'t> {
     names: &'t SiteTable,
@@ -37,7 +37,7 @@ impl<'t> Naming<'t> {
         self.names.string(id).to_string()
     }
 
-    /// Returns what an access touches.
+    /// Returns the name of an access's data.
     pub fn data(self, what: &What) -> model::Data {
         model::Data {
             ty: what.ty.map(|id| self.string(id)),
@@ -46,7 +46,7 @@ impl<'t> Naming<'t> {
         }
     }
 
-    /// Returns what it touches, and where it stands.
+    /// Returns the names of an access's data and place.
     pub fn access(self, what: &What, place: &Place) -> model::Access {
         model::Access { data: self.data(what), position: self.position_of(Some(*what), place) }
     }
@@ -99,7 +99,7 @@ impl<'t> Naming<'t> {
         (all[own..].iter().map(|step| self.function(step.0)).collect(), calls.collect())
     }
 
-    /// The lines of a call, from the first that is the program's own outwards.
+    /// The lines of a call, from the first one that is the program's own to the outermost.
     fn call(self, location: LocationId) -> Vec<model::Position> {
         let lines: Vec<&Location> = self.names.inline_chain(location).collect();
         let own = lines.iter().position(|at| !is_library_function(self.names, at.function)).unwrap_or(0);

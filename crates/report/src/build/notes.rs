@@ -8,7 +8,8 @@ use crate::model::Note;
 use crate::names::demangle_short;
 use crate::render;
 
-/// Returns what a reader must know before trusting the numbers. Empty for a whole trace of a program that ended well.
+/// Returns the facts that a reader must know before trusting the numbers. Empty for a whole trace
+/// of a program that ended well.
 pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     let manifest = trace.manifest();
     let mut notes = Vec::new();
@@ -33,8 +34,8 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     notes
 }
 
-/// Returns the code that was loaded from elsewhere than the system's folders, and of which nothing is recorded as
-/// memlode did not build it. What was called of the system's libraries is told by calls.
+/// Returns loaded code outside the system's folders that memlode did not build, so that nothing of
+/// it is recorded. Calls of the system's libraries are reported elsewhere.
 fn plain(trace: &Trace) -> Option<Note> {
     let is_systems = |file: &str| SYSTEM.iter().any(|folder| file.starts_with(folder));
     let is_ours = |file: &str| file.rsplit('/').next().is_some_and(|name| name.starts_with("libmemlode_"));
@@ -157,7 +158,7 @@ fn again(command: &[String]) -> String {
     format!("`memlode run -- {}`", if is_short { &words } else { "PROGRAM ARGUMENTS" })
 }
 
-/// Returns how long the program ran, if the trace says.
+/// Returns how long the program ran, if the trace has it.
 fn seconds(trace: &Trace) -> Option<f64> {
     let clock = trace.clock()?;
     let ended = trace.processes().iter().filter_map(|process| process.ended).max()?;

@@ -11,16 +11,16 @@ use memlode_machine::{Coherence, Machine};
 use memlode_trace::Trace;
 use memlode_trace::sites::{SiteTable, StringId};
 
-/// Values by ratio, and what they come from.
+/// Values by ratio, and the counts from which they are computed.
 pub struct SimulatedRatios {
-    /// Those that a trace can give.
+    /// Ratios that a trace can give.
     pub ratios: Vec<(Ratio, f64)>,
     /// The simulation.
     pub run: SimulatedRun,
 }
 
-/// Makes ratios of two replays of a trace on a machine: one by the rules of its caches, one by the time of its core. Nothing if
-/// the trace says nothing of instructions, or has none.
+/// Computes ratios from two replays of a trace on a machine: one by the rules of its caches, one by
+/// the time of its core. `None` if the trace has no numbers of instructions.
 pub fn simulated_ratios(
     trace: &Trace,
     machine: &Machine,

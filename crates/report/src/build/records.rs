@@ -18,7 +18,7 @@ fn name(sites: &SiteTable, layout: &TypeLayout) -> String {
     layout.name.map_or_else(String::new, |id| sites.string(id).to_owned())
 }
 
-/// A layout with the names of what it is made of.
+/// A layout with the names of its members.
 pub fn record(sites: &SiteTable, id: LayoutId) -> RecordLayout {
     let (layout, uses) = (sites.layouts().layout(id), sites.layouts().uses(id));
     let form = match layout.form {

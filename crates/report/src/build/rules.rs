@@ -1,4 +1,5 @@
-//! Which rules of a machine's caches were simulated, what was assumed, and what prefetchers and coherence did.
+//! The rules of a machine's caches that were simulated, the assumptions, and the effects of
+//! prefetchers and coherence.
 
 use std::sync::Arc;
 
@@ -110,7 +111,7 @@ fn of_level(level: &str, rules: &Rules) -> LevelRules {
     }
 }
 
-/// Returns what coherence took, if it was simulated.
+/// Returns the counts of coherence, if it was simulated.
 pub fn coherence(machine: &Machine, detailed: &DetailedProfile) -> Option<CoherenceNumbers> {
     let counted = detailed.details.model.as_ref()?.coherence;
     (machine.coherence == Coherence::Mesi).then_some(CoherenceNumbers {
@@ -121,7 +122,7 @@ pub fn coherence(machine: &Machine, detailed: &DetailedProfile) -> Option<Cohere
     })
 }
 
-/// Returns what happened at each level besides demand; nothing if no rules were simulated.
+/// Returns the traffic of each level besides demand; empty if no rules were simulated.
 pub fn besides(machine: &Machine, levels: &[Arc<str>], detailed: &DetailedProfile) -> Vec<LevelBesides> {
     let Some(model) = &detailed.details.model else { return Vec::new() };
     let prefetchers = machine.levels.iter().zip(&model.prefetch).map(|(level, counted)| {

@@ -9,10 +9,10 @@ use memlode_attribute::tables::Tables;
 use crate::build::Builder;
 use crate::model::{Sharing, Side};
 
-/// The key by which each side is told apart.
+/// The key by which each side is distinguished.
 type Key = ((What, Place), ClassId);
 
-/// Returns what threads take from each other, the most frequent first.
+/// Returns the conflicts of threads about lines, the most frequent first.
 pub(crate) fn sharing(
     detailed: &DetailedProfile,
     tables: &Tables<'_>,

@@ -18,10 +18,10 @@ use crate::build::sharing::sharing;
 use crate::build::{Builder, borrowed, level_names, report, rules};
 use crate::model::{Alias, Detail, Evictor, LevelCauses, Memory, Row, Simulation, Translation};
 
-/// Rows that evicted lines are told of each row and level, at most.
+/// The most evicting rows that are listed for each row and level.
 const EVICTORS: usize = 10;
 
-/// Builds what `memlode sim` says of a profile of `trace` on `machine`.
+/// Builds the answer of `memlode sim` from a profile of `trace` on `machine`.
 pub fn simulation(
     trace: &Trace,
     machine: &Machine,
@@ -80,7 +80,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Adds to the rows of a table, which are those of `key`, what was found of them.
+    /// Adds the causes of misses to the rows of a table, which are those of `key`.
     fn add<S, K: Hash + Eq + Ord + Clone>(&self, rows: &mut [Row<S>], key: impl Fn(&Cell) -> Option<K>) {
         let found = self.detailed.roll(self.tables, key);
         let numbers: FxHashMap<K, usize> =

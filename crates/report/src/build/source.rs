@@ -10,7 +10,7 @@ use crate::model::{CommandAnswer, CommandFindings, Position, SourceLine, SourceT
 
 /// The sources of a program as they were compiled; each file is read once.
 pub struct Sources {
-    /// Lines shown on each side of the one that is asked for.
+    /// Lines shown on each side of the requested one.
     context: u32,
     compiled: Compiled,
     files: BTreeMap<String, Result<SourceFile, String>>,
@@ -44,7 +44,7 @@ impl SourceFile {
 }
 
 impl Sources {
-    /// Prepares to show lines of the program that `trace` was recorded of, with so many neighbours on each side.
+    /// Prepares to show lines of the program of `trace`, with a number of neighbours on each side.
     pub fn new(trace: &Trace, context: u32) -> Sources {
         Sources { context, compiled: Compiled::of(trace), files: BTreeMap::new() }
     }

@@ -9,7 +9,8 @@ use super::naming::Naming;
 use super::{borrowed_by_site, notes};
 use crate::model;
 
-/// Spells out what some analyses of `trace` on `machine` found. `replayed` tells what could not be decoded.
+/// Formats the results of some analyses of `trace` on `machine`. `replayed` has the chunks that
+/// could not be decoded.
 pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &Replayed) -> model::Analysis {
     let borrowed = borrowed_by_site(trace.sites());
     let naming = Naming::new(trace.sites()).borrowing(&borrowed);

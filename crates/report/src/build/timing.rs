@@ -13,7 +13,7 @@ use crate::build::{Builder, borrowed, level_names, rounded, simulated};
 use crate::model::{self, Everything, StallCycles, TimeReport, TimedCore, TimedNumbers};
 use crate::names::demangle;
 
-/// Builds what `memlode sim --time` says of a timed profile of `trace` on `machine`.
+/// Builds the answer of `memlode sim --time` from a timed profile of `trace` on `machine`.
 pub fn timing(trace: &Trace, machine: &Machine, timed: &TimedProfile, replayed: &Replayed) -> TimeReport {
     let latencies = machine.latencies();
     let names = trace.sites();

@@ -82,7 +82,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The name of an access. A member says enough: through which variable it was reached, if any is known, makes no other row.
+    /// The name of an access. A member is enough: the variable through which it was reached makes
+    /// no other row.
     fn key(&self, sharer: &Sharer) -> Key {
         let site = self.names.site(sharer.site);
         let what = match sharer.member {
@@ -253,7 +254,7 @@ impl Sum {
     }
 }
 
-/// The thread on whose stack a line is that no object has.
+/// The thread on whose stack a line of no object is.
 fn stack_of(found: &SharingProfile, class: ClassId, line: u64) -> Option<u32> {
     found.stack_at(line).filter(|_| class == ClassId::UNKNOWN).map(|thread| thread.0)
 }

@@ -10,8 +10,9 @@ use memlode_trace::{LeftOut, Unrecorded};
 use crate::model::{Evidence, NotRecorded, Note};
 use crate::names::demangle_short;
 
-/// Returns what the chunks of a replay executed without a record of it, most executed first. Of a table that does not say
-/// how often, the places in the code. Filters have a note of their own.
+/// Returns the code that the chunks of a replay executed without a record of it, most executed
+/// first. Where a table does not count executions, the places in the code. Filters have a separate
+/// note.
 pub fn note(sites: &SiteTable, replayed: Option<&Replayed>) -> Option<Note> {
     let mut places = replayed.map_or_else(Vec::new, |replayed| executed(sites, replayed, |_| true));
     places.extend(untold(sites, replayed.is_some()));
@@ -34,8 +35,8 @@ fn name(reason: LeftOut) -> Option<&'static str> {
     })
 }
 
-/// Returns what was executed without a record of it at the line of a finding: the one that can be changed, whatever of
-/// it is the text of inlined functions.
+/// Returns the code that was executed without a record of it at the line of a finding: at the line
+/// that can be changed, including inlined functions there.
 pub fn beside(sites: &SiteTable, replayed: &Replayed, place: &Place) -> Option<Evidence> {
     let line = place.inlined_into.unwrap_or(place.line);
     let is_there = |place: &Unrecorded| {
@@ -46,7 +47,7 @@ pub fn beside(sites: &SiteTable, replayed: &Replayed, place: &Place) -> Option<E
     (!places.is_empty()).then_some(Evidence::Unrecorded { places })
 }
 
-/// Returns each kind of place that was executed, of those that are `wanted`.
+/// Returns each kind of place that was executed, of the `wanted` kinds.
 fn executed(
     sites: &SiteTable,
     replayed: &Replayed,
@@ -76,7 +77,7 @@ fn executed(
     found
 }
 
-/// Returns reasons of which there are places in the code and nothing tells how often they were executed.
+/// Returns reasons that have places in the code whose executions are not counted.
 fn untold(sites: &SiteTable, is_replayed: bool) -> Vec<NotRecorded> {
     let told: BTreeSet<LeftOut> = sites.counted().collect();
     let is_untold = |reason: &LeftOut| !is_replayed || !told.contains(reason);

@@ -14,13 +14,14 @@ use memlode_whatif::plan::{Plan, PlanDoubt};
 use super::{comparison, records, report, report_costing};
 use crate::model::{self, Data, Report};
 
-/// Builds the report of a trace as it is.
+/// Builds the report of the unedited trace.
 pub fn baseline(baseline: &Baseline) -> Report {
     let Baseline { trace, machine, profile, replayed, .. } = baseline;
     report(trace, machine, profile, replayed, baseline.sharing())
 }
 
-/// Builds what edits would do to a run. `noise` is the part of it that placement alone changes.
+/// Builds the report of the effects of edits on a run. `noise` is the part of the run that
+/// placement alone changes.
 pub fn what_if(baseline: &Baseline, outcome: &EditOutcome, noise: f64) -> model::WhatIf {
     what_if_beside(baseline, &self::baseline(baseline), outcome, noise)
 }
@@ -131,13 +132,13 @@ fn line_of(baseline: &Baseline, made: &model::WhatIf, about: &CostliestAccess) -
     made.line_of((names.string(line.function), line.line), name(what.member), name(what.variable))
 }
 
-/// Names a member of a type of the program: a library's type that it is made of says less.
+/// Names a member of a type of the program rather than one of a library's type inside it.
 fn own_data(baseline: &Baseline, OwnMember { ty, member }: OwnMember) -> Data {
     let name = |id: StringId| Some(baseline.trace.sites().string(id).to_string());
     Data { ty: name(ty), member: name(member), variable: None }
 }
 
-/// Charts with what their structures are made of.
+/// Charts with the members of their structures.
 fn charts(baseline: &Baseline, charts: &[Chart]) -> Vec<model::StructureChart> {
     let records = records(baseline.trace.sites());
     let draw = |chart: &Chart| {

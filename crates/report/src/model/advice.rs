@@ -24,7 +24,7 @@ pub struct Advice {
     pub pairs: Vec<PairedLines>,
     /// Buffers whose loads agree with stores to another one in the low 12 bits of the address.
     pub aliased: Vec<AliasedLoads>,
-    /// Locks that several threads take often: what they cost, no layout of data decides alone.
+    /// Locks that several threads take often: no layout of data alone decides their cost.
     pub locks: Vec<SharedLock>,
     /// Live structures, their members marked hot or cold.
     pub structures: Vec<StructureChart>,

@@ -1,4 +1,4 @@
-//! The answer of a command about traces, as it is shown and kept.
+//! The answer of a command about traces, as it is shown and stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ impl CommandAnswer {
         }
     }
 
-    /// Says where the traces lie now: `before`, and `after` for the second one of a comparison.
+    /// Sets where the traces lie now: `before`, and `after` for the second one of a comparison.
     pub fn locate(&mut self, before: &str, after: &str) {
         let compared = |comparison: &mut Comparison| {
             comparison.before.trace = before.to_string();

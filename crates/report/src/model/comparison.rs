@@ -14,7 +14,8 @@ pub struct Comparison {
     pub after: Compared,
     /// The part of a run's cycles by which the placement of objects alone changes it, if that is known.
     pub noise: Option<f64>,
-    /// Members of types, and variables and arrays that have none; like the other tables, what changed most comes first.
+    /// Members of types, and variables and arrays that have none; like the other tables, the
+    /// largest change comes first.
     pub data: Vec<Change<Data>>,
     /// Data and the line that touches it.
     pub lines: Vec<Change<Access>>,
@@ -35,12 +36,13 @@ pub struct Compared {
     pub total: Numbers,
     /// Modelled cycles of the run.
     pub run_cycles: f64,
-    /// Instructions that its accesses stand among; none where nothing is known of them.
+    /// Instructions between its accesses; `None` where they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
-    /// Those of them that threads lose to lines that they take from each other; none if that was not found out.
+    /// Cycles that threads lose to lines that they take from each other; `None` if they were not
+    /// computed.
     pub lost_cycles: Option<u64>,
-    /// Accesses that the memory of another node answered; none where memory has no nodes.
+    /// Accesses that the memory of another node served; `None` where memory has no nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_accesses: Option<u64>,
     /// Counts of the caches.
@@ -94,7 +96,7 @@ pub struct WhatIf {
     pub footprint: MemoryUse,
     /// Limits of the confidence.
     pub confidence: Confidence,
-    /// The trace as it is, and as it would be.
+    /// The unedited trace, and the edited one.
     pub comparison: Comparison,
     /// The line that the edits change most, where it was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +156,7 @@ pub struct MemoryUse {
     pub bytes_before: u64,
     /// Their bytes as they would be.
     pub bytes_after: u64,
-    /// Objects of an edited type that stay as they are.
+    /// Objects of an edited type that do not change.
     pub objects_left: u64,
 }
 
@@ -163,7 +165,8 @@ pub struct MemoryUse {
 pub struct Confidence {
     /// The part of the accesses whose data are known from the source or from debug information.
     pub named: f64,
-    /// The part of the accesses to objects of which nobody knows what they hold: they cannot have been edited.
+    /// The part of the accesses that are to objects of unknown content: these cannot have been
+    /// edited.
     pub unknown_objects: f64,
     /// Types that hold an edited one by value, and were left as they are.
     pub held_by: Vec<String>,

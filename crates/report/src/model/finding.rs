@@ -65,7 +65,8 @@ pub enum Evidence {
         /// The costliest first.
         objects: Vec<Row<Object>>,
     },
-    /// In what way the accesses of the line wait, as far as that was seen while the program ran.
+    /// The way in which the accesses of the line wait, as far as it was observed while the program
+    /// ran.
     Waits {
         /// `stored`, `streamed`, `chained` or `overlapping`: what most of the wait is.
         how: Word,
@@ -74,7 +75,8 @@ pub enum Evidence {
     },
     /// The accesses of the line store past the caches: their lines go to memory, and nothing is read for them.
     PastCaches {},
-    /// The accesses of the line are software prefetches: nothing waits for what they fetch but later accesses.
+    /// The accesses of the line are software prefetches: only later accesses wait for the lines
+    /// that they fetch.
     SoftwarePrefetch {},
     /// The source of the addresses, as the compiler saw it.
     Addresses {
@@ -83,9 +85,9 @@ pub enum Evidence {
     },
     /// Prefetching can help: addresses are known some accesses before.
     Prefetch {
-        /// So many accesses ahead.
+        /// The distance in accesses.
         accesses_ahead: u32,
-        /// Cycles until memory answers.
+        /// Cycles until memory serves a load.
         latency_cycles: u32,
         /// Cycles of instructions for each access.
         access_cycles: f64,
@@ -118,18 +120,19 @@ pub struct Density {
     pub type_bytes: u64,
     /// Bytes of the members that are used.
     pub used_bytes: u64,
-    /// Those members, the most used first.
+    /// The members that are used, most used first.
     pub members: Vec<String>,
-    /// Those that are used in half of the stays or more in which the finding's own member is, itself among them. All if counts
-    /// alone tell.
+    /// The members that are used in at least half of the residencies in which the finding's own
+    /// member is used, including itself. All members if only counts are known.
     pub used_with: Vec<String>,
     /// Bytes of a line.
     pub line_bytes: u64,
     /// Bytes used of a line of the type while it is there, in the mean. All where its lines have other data, too.
     pub line_used_bytes: u64,
-    /// The level that is meant: the one whose misses cost most.
+    /// The level whose misses cost most.
     pub level: String,
-    /// Stays of lines that were followed and say so. `None` if counts alone do: at most so much then.
+    /// Residencies of followed lines that show the use. `None` if only counts do: then the use is
+    /// an upper bound.
     pub stays: Option<u64>,
 }
 

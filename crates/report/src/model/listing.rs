@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{LevelCauses, Numbers, Recording, Simulated};
 
-/// Lines of a program's sources, each with what its accesses did.
+/// Lines of a program's sources, each with the counts of its accesses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listing {
     /// The recording.
@@ -13,7 +13,7 @@ pub struct Listing {
     pub machine: Simulated,
     /// All accesses of the run.
     pub total: Numbers,
-    /// Lines say why their accesses missed.
+    /// Lines have the causes of their misses.
     pub has_causes: bool,
     /// Functions or files, the costliest first.
     pub parts: Vec<ListedPart>,
@@ -30,17 +30,18 @@ pub struct ListedPart {
     pub function: Option<String>,
     /// The same, mangled.
     pub linkage_name: Option<String>,
-    /// The sum of its accesses, also of those that have no line. Errors of sums are not known.
+    /// The sum of its accesses, including those without a line. Errors of sums are not known.
     pub numbers: Numbers,
     /// Modelled cycles: instructions up to the accesses, waiting, and first touches.
     pub cycles: f64,
     /// Their part of the run's, 0 to 1.
     pub share: f64,
-    /// Functions whose instructions stand beneath the lines; none if instructions were not asked for.
+    /// Functions whose instructions are listed below the lines; empty if instructions were not
+    /// requested.
     pub code: Vec<ListedCode>,
     /// Lines in the order of the file: those that are accessed, and their neighbours.
     pub lines: Vec<ListedLine>,
-    /// Why there is no text, if there is none.
+    /// The reason why there is no text, if so.
     pub no_text: Option<String>,
 }
 
@@ -59,7 +60,7 @@ pub struct ListedLine {
     pub causes: Vec<LevelCauses>,
     /// Names of the data that it touches, the costliest first.
     pub data: Vec<super::Data>,
-    /// Instructions that were made of it, by function and address; none if they were not asked for.
+    /// Instructions of the line, by function and address; empty if they were not requested.
     pub instructions: Vec<ListedInstruction>,
 }
 
@@ -82,7 +83,7 @@ pub struct ListedInstruction {
     pub address: u64,
     /// Its text, in Intel's syntax.
     pub text: String,
-    /// Precision of its accesses; `None` if it makes none that could be those of the line.
+    /// Precision of its accesses; `None` if none of them could be the line's.
     pub counted: Option<Precision>,
     /// Its accesses, where they are known exactly.
     pub numbers: Option<Numbers>,
@@ -94,6 +95,6 @@ pub struct ListedInstruction {
 pub enum Precision {
     /// No other instruction has the line, column, calls, kind and size of this access of the source.
     Exact,
-    /// Other instructions share them, so that the line's sum is all that is known.
+    /// Other instructions share them, so only the line's sum is known.
     Line,
 }

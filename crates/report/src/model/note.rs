@@ -14,7 +14,7 @@ pub struct NotRecorded {
     pub function: Option<String>,
     /// Places in the code.
     pub places: u64,
-    /// Executions of them while recording was on; absent where nothing tells.
+    /// Executions of them while recording was on; absent where they are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executed: Option<u64>,
 }
@@ -35,7 +35,7 @@ pub enum Note {
         /// Its files.
         files: Vec<String>,
     },
-    /// An image has functions that memlode did not compile: what they do is not recorded.
+    /// An image has functions that memlode did not compile: their accesses are not recorded.
     Foreign {
         /// The file of the image.
         file: String,
@@ -57,12 +57,12 @@ pub enum Note {
     },
     /// Recording was narrowed down when it was started.
     Narrowed {
-        /// As the recorder wrote it down.
+        /// The end, in the recorder's words.
         to: String,
     },
     /// Only some accesses are counted; all went through the caches.
     Part {
-        /// Which ones, as they were asked for: `10M..20M`, `1s..2s`.
+        /// The interval, as requested: `10M..20M`, `1s..2s`.
         #[serde(skip_serializing_if = "Option::is_none")]
         between: Option<String>,
         /// In these functions, if there are any.
@@ -90,7 +90,7 @@ pub enum Note {
     Switched,
     /// The recorder lost something and counted it.
     Lost {
-        /// As the recorder tells it.
+        /// The recorder's description of the loss.
         loss: String,
     },
     /// A signal ended the program.

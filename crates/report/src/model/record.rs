@@ -7,7 +7,7 @@ use super::Word;
 /// A structure, class, union or enum with variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordLayout {
-    /// Name without typedefs; empty for variants and what is unnamed.
+    /// Name without typedefs; empty for variants and unnamed types.
     #[serde(rename = "type")]
     pub name: String,
     /// `"struct"`, `"class"`, `"union"`, `"variants"`

@@ -17,7 +17,7 @@ use super::{
 pub struct Report {
     /// The recording.
     pub trace: Recording,
-    /// The simulated machine, and what its caches counted.
+    /// The simulated machine, and the counts of its caches.
     pub machine: Simulated,
     /// All accesses.
     pub total: Row<Everything>,
@@ -27,9 +27,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Data and the line that touches it; like the other tables, the costliest first.
     pub lines: Vec<Row<Access>>,
-    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    /// Rows by member of a type, or by variable or array without members, over all lines.
     pub data: Vec<Row<Data>>,
-    /// Members of types, wherever they are touched.
+    /// Rows by member of a type, over all lines.
     pub fields: Vec<Row<Data>>,
     /// Types.
     pub types: Vec<Row<Type>>,
@@ -41,7 +41,7 @@ pub struct Report {
     pub threads: Vec<Row<Thread>>,
     /// Losses of threads to lines that they take from each other; `None` where that is not known, or there is one.
     pub sharing: Option<Transfers>,
-    /// Accesses that the memory of another node answered, where memory has nodes.
+    /// Accesses that the memory of another node served, where memory has nodes.
     pub remote: Option<u64>,
     /// Instructions that the accesses stand among; none where nothing is known of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub struct Recording {
     pub processes: usize,
     /// Traced threads.
     pub threads: usize,
-    /// Notes on what is missing, and on the program's end if that was not well.
+    /// Notes on missing data, and on the program's end if it was abnormal.
     pub notes: Vec<Note>,
     /// The part of the program that all numbers are of, and their errors, where recording was off for a while.
     pub sample: Option<Sample>,
@@ -90,7 +90,7 @@ pub struct Simulated {
     pub description: String,
     /// Cores.
     pub cores: u32,
-    /// Cycles until memory answers.
+    /// Cycles until memory serves a load.
     pub memory_latency_cycles: u32,
     /// The confidence in the latencies.
     pub latencies: LatenciesKnown,
@@ -125,17 +125,17 @@ pub struct Level {
     pub line_bytes: u32,
     /// Cores that share one.
     pub shared_by: u32,
-    /// Cycles until it answers.
+    /// Cycles until it serves a load.
     pub latency_cycles: u32,
-    /// Reads that asked it.
+    /// Reads that looked it up.
     pub reads: u64,
-    /// Writes that asked it.
+    /// Writes that looked it up.
     pub writes: u64,
-    /// Reads it could not answer.
+    /// Reads that missed it.
     pub read_misses: u64,
-    /// Writes it could not answer.
+    /// Writes that missed it.
     pub write_misses: u64,
-    /// Dirty lines that went outwards past it.
+    /// Dirty lines that it passed to the next level.
     pub write_backs: u64,
 }
 
@@ -148,7 +148,7 @@ pub struct Numbers {
     pub reads: u64,
     /// Writes, atomic updates included.
     pub writes: u64,
-    /// Accesses that a level could not answer.
+    /// Accesses that missed a level.
     pub misses: ByLevel<u64>,
     /// Modelled cycles beyond the first level's latency: an upper bound, since misses overlap.
     pub stall_cycles: u64,
@@ -164,7 +164,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Adds those of other accesses. The errors of the sum are not known.
+    /// Adds the numbers of other accesses. The errors of the sum are not known.
     pub fn add(&mut self, other: &Numbers) {
         self.accesses = self.accesses.saturating_add(other.accesses);
         self.reads = self.reads.saturating_add(other.reads);
@@ -222,8 +222,8 @@ pub struct Wait {
     pub instruction_cycles: f64,
 }
 
-/// Standard errors of the numbers of the same names, each in the unit of its number. Those of counts are of what a part of the
-/// program with as many accesses as the sample has may have instead.
+/// Standard errors of the numbers of the same names, each in the unit of its number. For counts:
+/// how much the count would vary between parts of the program with as many accesses as the sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StandardErrors {
     /// The error of all accesses.
@@ -307,7 +307,7 @@ pub struct Shares {
     pub variable_or_type: f64,
     /// With a member path. Scalars and plain arrays rightly have none.
     pub member: f64,
-    /// To an object whose allocation, symbol or stack frame is known.
+    /// The part of the accesses to an object whose allocation, symbol or stack frame is known.
     pub object: f64,
     /// Objects allocated on the heap.
     pub allocations: u64,

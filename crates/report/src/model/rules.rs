@@ -1,4 +1,4 @@
-//! Which rules of a machine's caches were simulated, and what was assumed.
+//! The rules of a machine's caches that were simulated, and the assumptions.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub struct LevelRules {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "id", rename_all = "snake_case")]
 pub enum Assumption {
-    /// Misses do not overlap, and each costs the latency of the level that answers.
+    /// Misses do not overlap, and each costs the latency of the level that serves it.
     NoOverlap,
     /// A prefetched line arrives at once, and counts as late if it is used soon.
     PrefetchAtOnce {
@@ -49,7 +49,7 @@ pub enum Assumption {
     Translations {
         /// Cycles of a walk of the page tables.
         page_walk_cycles: u32,
-        /// Cycles of an answer by a second-level TLB, if there is one.
+        /// Cycles of a hit in a second-level TLB, if there is one.
         second_level_cycles: Option<u32>,
     },
     /// Some memory lies in pages of another size.
@@ -61,9 +61,9 @@ pub enum Assumption {
     },
     /// The wait has remote memory.
     RemoteMemory {
-        /// Cycles until another node's memory answers.
+        /// Cycles until another node's memory serves a load.
         remote_cycles: u32,
-        /// Cycles until the node's own answers.
+        /// Cycles until the node's own memory serves a load.
         local_cycles: u32,
         /// True if some addresses were given homes; the others follow `placement`.
         given: bool,

@@ -11,8 +11,9 @@ pub struct Sample {
     pub runs: usize,
     /// Part of the threads' time that they cover, 0 to 1.
     pub time_share: f64,
-    /// Part of the accesses, 0 to 1, if threads go on in between as in them; recording slows a program down, so the upper
-    /// end of what it may be. `None` without a duty cycle.
+    /// Part of the accesses that was recorded, 0 to 1, assuming that threads go on between the runs
+    /// as in them. Recording slows a program down, so the true part is at most this. `None` without
+    /// a duty cycle.
     pub access_share: Option<Estimated>,
     /// Cache levels, innermost first.
     pub levels: Vec<SampledLevel>,
@@ -41,9 +42,10 @@ pub struct Estimated {
 pub struct SampledLevel {
     /// The machine's name for it.
     pub name: String,
-    /// As simulated, with caches that keep over gaps what they held.
+    /// The simulated ratio, with caches that keep their contents over gaps.
     pub miss_ratio: Estimated,
-    /// The least it can be, whatever caches held behind gaps; `None` if other rules than exact LRU were simulated.
+    /// The lower bound, for any contents of caches behind gaps; `None` if rules other than exact
+    /// LRU were simulated.
     pub least: Option<f64>,
     /// The most.
     pub most: Option<f64>,

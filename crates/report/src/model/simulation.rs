@@ -1,10 +1,11 @@
-//! Findings of a detailed simulation: why accesses missed, and what their misses were worth.
+//! Results of a detailed simulation: why accesses missed, and how many of the fetched bytes were
+//! used.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Object, Report, RulesUsed, Word};
 
-/// A report whose rows say why their accesses missed, and what was found besides.
+/// A report whose rows have the causes of their misses, and further results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Simulation {
     /// The report. The rows of `lines`, `fields`, `types` and `objects`, and `total`, have details.
@@ -26,12 +27,12 @@ pub struct Simulation {
 pub struct Detail {
     /// Why they missed: cache levels, innermost first.
     pub causes: Vec<LevelCauses>,
-    /// Their translations; `None` if the machine says nothing of TLBs.
+    /// Their translations; `None` if the machine's description has no TLBs.
     pub translation: Option<Translation>,
-    /// Loads that agreed with a store in flight in the low 12 bits of another address; `None` if the machine does not say
-    /// what is in flight.
+    /// Loads that agreed with a store in flight in the low 12 bits of another address; `None` if
+    /// the machine's description has no limits of stores in flight.
     pub alias_conflicts: Option<u64>,
-    /// Which node's memory answered; `None` if there is one node.
+    /// Accesses by the node whose memory served them; `None` if there is one node.
     pub memory: Option<Memory>,
 }
 
@@ -40,7 +41,7 @@ pub struct Detail {
 pub struct LevelCauses {
     /// The level.
     pub level: String,
-    /// Misses of lines that the cache had never been asked for.
+    /// Misses of lines that the cache had never been looked up for.
     pub cold: u64,
     /// Misses that a fully associative cache of the same size would have had, too.
     pub capacity: u64,
@@ -56,7 +57,7 @@ pub struct LevelCauses {
     pub invalidations: u64,
     /// Bytes of the lines fetched.
     pub fetched_bytes: u64,
-    /// Those that nothing used before the line was dropped.
+    /// Bytes of them that were not used before the line was dropped.
     pub unused_bytes: u64,
     /// Accesses that had evicted the lines that were missed, the most frequent first, up to ten.
     pub evicted_by: Vec<Evictor>,
@@ -69,7 +70,7 @@ impl LevelCauses {
         alone + self.held_elsewhere + self.true_sharing + self.false_sharing
     }
 
-    /// Adds those of other accesses, but for what evicted the lines.
+    /// Adds the counts of other accesses, except the evictors of their lines.
     pub fn add(&mut self, other: &LevelCauses) {
         let sums = [
             (&mut self.cold, other.cold),
@@ -106,16 +107,16 @@ pub struct Translation {
     pub cycles: u64,
     /// Bytes of the pages visited, once for each visit.
     pub visited_bytes: u64,
-    /// Those of 64ths of pages that nothing used during the visit.
+    /// Bytes of them, in 64ths of pages, that were not used during the visit.
     pub unused_bytes: u64,
 }
 
-/// Accesses that memory answered.
+/// Accesses that memory served.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
-    /// That of the core's own node.
+    /// Accesses served by the core's own node.
     pub local: u64,
-    /// That of another.
+    /// Accesses served by another node.
     pub remote: u64,
 }
 
@@ -150,7 +151,7 @@ pub struct CoherenceNumbers {
 pub struct LevelBesides {
     /// The level.
     pub level: String,
-    /// Writes that went on outwards, through the level or past it.
+    /// Writes that went on to the next level, through this one or past it.
     pub passed_writes: u64,
     /// Lines that left because an inclusive level outside dropped them.
     pub back_invalidations: u64,
@@ -165,9 +166,9 @@ pub struct LevelBesides {
 pub struct PrefetchNumbers {
     /// Lines fetched ahead.
     pub issued: u64,
-    /// Lines of those that were asked for before they left.
+    /// Prefetched lines that were requested before they left.
     pub useful: u64,
-    /// Useful lines that were asked for before they can have come.
+    /// Useful lines that were requested before they can have come.
     pub late: u64,
     /// Lines that left unused.
     pub useless: u64,

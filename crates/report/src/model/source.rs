@@ -27,6 +27,6 @@ pub struct SourceLine {
     pub line: u32,
     /// Its text, as it is in the file.
     pub text: String,
-    /// Set if it is the line that was asked for rather than a neighbour.
+    /// Set if it is the requested line rather than a neighbour.
     pub is_subject: bool,
 }

@@ -64,7 +64,8 @@ pub struct Object {
     pub home: Home,
     /// Element type.
     pub element: Option<String>,
-    /// True if the allocation did not say it, but more than half of the accesses to the objects do.
+    /// True if the type is not from the allocation, but from more than half of the accesses to the
+    /// objects.
     pub element_by_use: bool,
     /// Objects made.
     pub count: u64,
@@ -87,8 +88,9 @@ pub enum Home {
         /// Functions on the stack, the innermost first, demangled, without parameters; a library's functions in
         /// front of the program's are left out.
         path: Vec<String>,
-        /// For each function of the path, the line that called the one before it, and the lines which that was inlined
-        /// into; empty where it cannot be told, and for the function that holds the allocating call.
+        /// For each function of the path, the line that called the one before it, and the lines
+        /// into which that was inlined; empty where it is unknown, and for the function that holds
+        /// the allocating call.
         called_at: Vec<Vec<Position>>,
         /// True if these are all that were recorded of it; false if it was allocated while recording was off, when
         /// only the allocating function is known.

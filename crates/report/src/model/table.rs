@@ -11,7 +11,7 @@ pub struct Analysis {
     pub trace: String,
     /// The simulated machine, by its short name.
     pub machine: String,
-    /// Notes on what is missing from the trace.
+    /// Notes on data that are missing from the trace.
     pub notes: Vec<Note>,
     /// Their tables.
     pub tables: Vec<Table>,
@@ -28,7 +28,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Indexed by row and column; the most important rows first, or in the order of time.
     pub rows: Vec<Vec<Value>>,
-    /// True if the rows say something together, so that none of them is to be left out.
+    /// True if the rows belong together, so that none of them is to be left out.
     pub is_whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Findings of a model of the core: which accesses take the time, and what they wait for.
+//! Results of a model of the core: which accesses take the time, and the causes of their waits.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ pub struct TimedRow<S> {
 pub struct TimedNumbers {
     /// All of them; a range counts once for each line that it touches.
     pub accesses: u64,
-    /// Those that a level could not answer.
+    /// Accesses that missed a level.
     pub misses: ByLevel<u64>,
     /// Modelled cycles of the core: instructions and stalls.
     pub cycles: f64,
@@ -86,7 +86,7 @@ pub struct TimedNumbers {
     pub blocked_loads: u64,
 }
 
-/// Cycles of waiting, by what there would be less of them without.
+/// Cycles of waiting, by cause.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct StallCycles {
     /// The line was far, and nothing before the access let it begin earlier.
@@ -97,7 +97,7 @@ pub struct StallCycles {
     pub window: f64,
     /// All fill buffers, or ports of the second level, were taken.
     pub buffers: f64,
-    /// The line was on its way, fetched ahead, or waited for those before it.
+    /// The line was on its way, was fetched ahead, or waited for earlier lines.
     pub bandwidth: f64,
     /// The page was not translated.
     pub walk: f64,
@@ -107,7 +107,7 @@ pub struct StallCycles {
     pub stores: f64,
     /// An atomic update or a fence.
     pub order: f64,
-    /// A branch was foretold wrongly, and waited for a load.
+    /// A branch was mispredicted, and waited for a load.
     pub branch: f64,
 }
 

@@ -4,16 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Access, Object, Side, Word};
 
-/// Transfers of lines between the cores of a program's threads, and what was lost to them.
+/// Transfers of lines between the cores of a program's threads, and the time lost to them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transfers {
     /// The order of the replay: `parallel`, each thread on a core of its own, or `recorded`, none earlier than it ran.
     pub order: Word,
-    /// For a recorded order: the longest time in which nothing says how far a thread was, in nanoseconds.
+    /// For a recorded order: the longest time, in nanoseconds, during which a thread's progress is
+    /// unknown.
     pub fineness_ns: Option<u64>,
-    /// Threads whose creation was not seen.
+    /// Threads whose creation was not recorded.
     pub unknown_starts: usize,
-    /// One of so many accesses to lines of several threads was simulated.
+    /// One in this many accesses to lines of several threads was simulated.
     pub one_in: u64,
     /// Acquisitions whose release could not come before them.
     pub unmet: u64,
@@ -33,14 +34,14 @@ pub struct Transfers {
     pub rest_ms: f64,
     /// The objects that it was lost for, the costliest first.
     pub objects: Vec<SharedObject>,
-    /// Locks that several threads take often, those first that would cost most if threads took turns.
+    /// Locks that several threads take often, the costliest first if threads took turns.
     pub locks: Vec<SharedLock>,
     /// Other bytes of the line were written: the costliest first.
     pub false_sharing: Vec<SharedData>,
     /// Bytes that another thread had written were needed.
     pub true_sharing: Vec<SharedData>,
-    /// Lines that came once: from a thread that has ended, or that made the one that uses them, or because what they were used for
-    /// has ended.
+    /// Lines that came once: from a thread that has ended, or that made the one that uses them, or
+    /// because the object that they held has ended.
     pub handed_over: Vec<SharedData>,
     /// All of it by cache line, the costliest first.
     pub cache_lines: Vec<SharedLine>,
@@ -55,7 +56,7 @@ pub struct SharedData {
     pub stack_of: Option<u32>,
     /// Address of the costliest line, in hexadecimal.
     pub line: String,
-    /// Number of lines that came in what was simulated.
+    /// Number of lines that came in the simulation.
     pub lines: usize,
     /// Number of times that one came.
     pub transfers: u64,
@@ -126,7 +127,7 @@ pub struct SharedLine {
     pub stack_of: Option<u32>,
     /// Number of times that it came.
     pub transfers: u64,
-    /// Number of these that nobody needed.
+    /// Number of these that no access needed.
     pub false_transfers: u64,
     /// Cycles lost.
     pub cycles: u64,

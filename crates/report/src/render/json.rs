@@ -1,4 +1,5 @@
-//! Reports as JSON. The fields of `model` are the schema; this adds the sentences and what each document is.
+//! Reports as JSON. The fields of `model` are the schema; this adds the sentences and the kind of
+//! each document.
 
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -164,13 +165,13 @@ fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
-/// Something with the sentence that says it.
+/// A value with its sentence.
 #[derive(Serialize)]
 struct Said<'a, T> {
     /// The data.
     #[serde(flatten)]
     data: &'a T,
-    /// The sentence that says it.
+    /// The sentence about it.
     text: String,
 }
 
@@ -191,7 +192,7 @@ struct Trace<'a> {
     processes: usize,
     /// Traced threads.
     threads: usize,
-    /// Notes on what is missing, and on the program's end if that was not well.
+    /// Notes on missing data, and on the program's end if it was abnormal.
     notes: Vec<Said<'a, Note>>,
     /// The part of the program that all numbers are of, and their errors, where recording was off for a while.
     sample: &'a Option<Sample>,
@@ -218,7 +219,7 @@ struct Rules<'a> {
     levels: Vec<Said<'a, LevelRules>>,
     /// `none`, or the protocol that keeps caches the same.
     coherence: &'a str,
-    /// Assumptions where the machine says nothing.
+    /// Assumptions where the machine's description lacks facts.
     assumptions: Vec<Said<'a, Assumption>>,
 }
 
@@ -243,7 +244,7 @@ struct ReportDocument<'a> {
     version: u32,
     /// The recording.
     trace: Trace<'a>,
-    /// The simulated machine, and what its caches counted.
+    /// The simulated machine, and the counts of its caches.
     machine: &'a Simulated,
     /// All accesses.
     total: &'a Row<Everything>,
@@ -253,9 +254,9 @@ struct ReportDocument<'a> {
     findings: &'a [Finding],
     /// Data and the line that touches it; like the other tables, the costliest first.
     lines: &'a [Row<Access>],
-    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    /// Rows by member of a type, or by variable or array without members, over all lines.
     data: &'a [Row<Data>],
-    /// Members of types, wherever they are touched.
+    /// Rows by member of a type, over all lines.
     fields: &'a [Row<Data>],
     /// Types.
     types: &'a [Row<Type>],
@@ -281,7 +282,7 @@ struct SimulationDocument<'a> {
     version: u32,
     /// The recording.
     trace: Trace<'a>,
-    /// The simulated machine, and what its caches counted.
+    /// The simulated machine, and the counts of its caches.
     machine: &'a Simulated,
     /// All accesses.
     total: &'a Row<Everything>,
@@ -289,9 +290,9 @@ struct SimulationDocument<'a> {
     threads: &'a [Row<Thread>],
     /// Data and the line that touches it; like the other tables, the costliest first.
     lines: &'a [Row<Access>],
-    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    /// Rows by member of a type, or by variable or array without members, over all lines.
     data: &'a [Row<Data>],
-    /// Members of types, wherever they are touched.
+    /// Rows by member of a type, over all lines.
     fields: &'a [Row<Data>],
     /// Types.
     types: &'a [Row<Type>],
@@ -321,7 +322,7 @@ struct TimingDocument<'a> {
     version: u32,
     /// The recording.
     trace: Trace<'a>,
-    /// The simulated machine, and what its caches counted.
+    /// The simulated machine, and the counts of its caches.
     machine: &'a Simulated,
     /// The core.
     core: &'a TimedCore,
@@ -329,9 +330,9 @@ struct TimingDocument<'a> {
     total: &'a TimedRow<Everything>,
     /// Data and the line that touches it; like the other tables, the costliest first.
     lines: &'a [TimedRow<Access>],
-    /// Members of types, and variables and arrays that have none, wherever they are touched.
+    /// Rows by member of a type, or by variable or array without members, over all lines.
     data: &'a [TimedRow<Data>],
-    /// Members of types, wherever they are touched.
+    /// Rows by member of a type, over all lines.
     fields: &'a [TimedRow<Data>],
     /// Types.
     types: &'a [TimedRow<Type>],
@@ -352,11 +353,11 @@ struct ListingDocument<'a> {
     version: u32,
     /// The recording.
     trace: Trace<'a>,
-    /// The simulated machine, and what its caches counted.
+    /// The simulated machine, and the counts of its caches.
     machine: &'a Simulated,
     /// All accesses.
     total: &'a Numbers,
-    /// Lines say why their accesses missed.
+    /// Lines have the causes of their misses.
     has_causes: bool,
     /// Functions or files, the costliest first.
     parts: &'a [ListedPart],
@@ -375,7 +376,7 @@ struct AnalysisDocument<'a> {
     trace: &'a str,
     /// The simulated machine, by its short name.
     machine: &'a str,
-    /// Notes on what is missing from the trace.
+    /// Notes on data that are missing from the trace.
     notes: Vec<Said<'a, Note>>,
     /// Tables: each has `table`, `title` and `rows`, which are objects with the columns as members ([analyses](analyses/README.md)).
     tables: Vec<serde_json::Value>,
@@ -406,7 +407,7 @@ fn table(table: &Table) -> serde_json::Value {
     })
 }
 
-/// A value by itself: its column says what it is.
+/// A value by itself: its column has its meaning.
 fn value(value: &Value) -> serde_json::Value {
     match value {
         Value::Nothing => serde_json::Value::Null,

@@ -3,7 +3,7 @@
 use super::text::{bytes, count, printable};
 use crate::model::{Assumption, LevelRules, NotRecorded, Note, Pages};
 
-/// Returns what a reader must know, as a sentence.
+/// Returns a note as a sentence.
 pub fn note(note: &Note) -> String {
     match note {
         Note::Filtered => {
@@ -79,7 +79,7 @@ pub fn note(note: &Note) -> String {
     }
 }
 
-/// Lists what was executed and not recorded, with how often.
+/// Lists code that was executed and not recorded, with its executions.
 pub(super) fn executions<'a>(places: impl IntoIterator<Item = &'a NotRecorded>) -> String {
     let times = |of: &NotRecorded| {
         let what = of.function.as_deref().map_or(of.reason.to_string(), without_arguments);

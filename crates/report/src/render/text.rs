@@ -66,7 +66,7 @@ fn brief_arguments(name: &str, depth: u32) -> String {
     out
 }
 
-/// Returns what stands between the first `<` and its `>`, and what follows; `None` when they do not match.
+/// Returns the text between the first `<` and its `>`, and the rest; `None` when they do not match.
 fn split_arguments(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     let mut previous = ' ';
@@ -157,7 +157,7 @@ fn scaled(value: f64, units: &[&str], step: f64) -> String {
     if units[unit].is_empty() { text } else { format!("{text} {}", units[unit]) }
 }
 
-/// At most `width` columns; what is cut from the middle is shown as `…`. Counts characters.
+/// At most `width` columns; a cut in the middle is shown as `…`. Counts characters.
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     let length = text.chars().count();
     if length <= width {

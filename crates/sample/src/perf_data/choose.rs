@@ -24,12 +24,12 @@ pub struct Imported {
 #[derive(Clone, Copy, Default)]
 struct EventSamples {
     all: u64,
-    /// Those that say where their data came from.
+    /// Samples with the source of their data.
     with_source: u64,
 }
 
-/// Reads a recording: of the event that is named; or else of those events whose samples say where their data came from;
-/// or else of the one with most samples.
+/// Reads a recording: the named event, or else the events whose samples have the source of their
+/// data, or else the event with most samples.
 ///
 /// # Errors
 /// If the file is no recording, is damaged, or has no samples of the event.

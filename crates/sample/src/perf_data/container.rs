@@ -44,7 +44,7 @@ pub struct Contents {
     pub data: Data,
 }
 
-/// A record as it lies in the file.
+/// A record as in the file.
 #[derive(Debug)]
 pub struct RawRecord<'a> {
     /// Its place in the file, or of the one that it was unpacked from.
@@ -194,7 +194,7 @@ fn piped(path: &Path, found: &mut Contents) -> Result<(), String> {
     Ok(())
 }
 
-/// Visits all records in the order of the file; compressed ones as what they unpack to.
+/// Visits all records in the order of the file; compressed ones are unpacked.
 pub fn walk(
     path: &Path,
     data: &Data,
@@ -276,7 +276,7 @@ fn packed<'a>(raw: &RawRecord<'a>) -> Result<Option<&'a [u8]>, String> {
     }
 }
 
-/// Visits the whole records of what was unpacked; the beginning of one that is not whole stays.
+/// Visits the whole records of unpacked data; the beginning of an incomplete one stays.
 fn unpacked(
     offset: u64,
     bytes: &mut Vec<u8>,

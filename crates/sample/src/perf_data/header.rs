@@ -92,7 +92,7 @@ pub fn attribute(entry: &[u8]) -> Option<(EventAttributes, (u64, u64))> {
     Some((attributes, (u64_at(entry, bytes)?, u64_at(entry, bytes + 8)?)))
 }
 
-/// Bytes of the attributes, as they say themselves; the first version did not.
+/// Bytes of the attributes, from their own field; the first version had none.
 fn attribute_length(entry: &[u8]) -> Option<usize> {
     match u32_at(entry, 4)? as usize {
         0 => Some(LEAST_BYTES),

@@ -32,7 +32,7 @@ use crate::records::{Record, RecordLayout, field};
 /// An event of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PerfEvent {
-    /// Its name, as it was given to `perf`, where the file has it; or the kernel's; or its numbers.
+    /// Its name, as it was given to `perf`, if the file has it; or the kernel's; or its numbers.
     pub name: String,
     /// The facts about it.
     pub attributes: EventAttributes,
@@ -58,7 +58,7 @@ pub struct PerfData {
 pub struct PerfDataError {
     /// The file.
     pub path: PathBuf,
-    /// The fault, and what to do.
+    /// The error, and the remedy.
     pub what: String,
 }
 
@@ -101,10 +101,11 @@ impl PerfData {
         &self.build_ids
     }
 
-    /// Hands over all records in the order of time, each with the place of its event among [`PerfData::events`].
+    /// Passes on all records in the order of time, each with the place of its event among
+    /// [`PerfData::events`].
     ///
     /// # Errors
-    /// If the file ends early, or has records that are too short for what they say they are.
+    /// If the file ends early, or has records that are too short for their kind.
     pub fn replay(&self, take: &mut dyn FnMut(usize, Record)) -> Result<(), PerfDataError> {
         let failed = |what| PerfDataError { path: self.path.clone(), what };
         let mut order = order::Rounds::default();
@@ -129,7 +130,8 @@ impl PerfData {
         Ok(())
     }
 
-    /// The place of a record's event. Records of no event are told by the first one's layout, as `perf` does.
+    /// The place of a record's event. Records without an event have the first event's layout, as in
+    /// `perf`.
     fn event_of(&self, raw: &container::RawRecord<'_>) -> usize {
         if self.events.len() == 1 {
             return 0;
@@ -138,7 +140,7 @@ impl PerfData {
         id.and_then(|id| self.by_id.get(&id).copied()).unwrap_or(0)
     }
 
-    /// Refuses events whose records could not be told apart, or have fields that nobody here knows.
+    /// Refuses events whose records could not be distinguished, or have unknown fields.
     fn refuse_unknown(&self) -> Result<(), String> {
         let known = 2 * field::WEIGHT_STRUCT - 1;
         let layouts: Vec<&RecordLayout> = self.events.iter().map(|event| &event.attributes.layout).collect();

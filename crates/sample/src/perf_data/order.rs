@@ -1,4 +1,5 @@
-//! The order of time. Each processor's records are written on their own; rounds say what can come no more.
+//! The order of time. Each processor's records are written separately; the ends of rounds bound the
+//! times of later records.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Hands over what is no later than the newest of the round before.
+    /// Passes on the records that are not later than the newest one of the round before.
     pub fn finish_round(&mut self, take: &mut dyn FnMut(usize, Record)) {
         let until = std::mem::replace(&mut self.before, self.newest);
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= until) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::records::RecordEvent;
 
-/// A recording, as far as tests need one: one event, whose samples are an instruction and a time.
+/// A minimal recording: one event, whose samples are an instruction and a time.
 fn recording(data: &[u8]) -> Vec<u8> {
     let attributes = attributes(field::IP | field::TIME);
     let entry = [attributes, words(&[0, 0])].concat();

@@ -1,4 +1,4 @@
-//! Records that were laid out by hand, as the header of the kernel says.
+//! Records that were laid out by hand, by the header of the kernel.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn bytes(parts: &[u64], text: &[u8], trailer: &[u64]) -> Vec<u8> {
     [words(parts), text.to_vec(), words(trailer)].concat()
 }
 
-/// Laid out as the kernel's header says, for sample type IP, TID and TIME.
+/// Laid out by the kernel's header, for sample type IP, TID and TIME.
 #[test]
 fn records_of_the_kernel() {
     let ids = 7 | 8 << 32;

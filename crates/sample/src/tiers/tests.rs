@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 use crate::perf_data::PerfData;
 
-/// A kernel that says this of its units, and refuses events so.
+/// A fake kernel with these units, which refuses events.
 #[derive(Default)]
 struct Fake {
     files: HashMap<String, &'static str>,
@@ -57,7 +57,8 @@ fn of(files: &[(&str, &'static str)]) -> HashMap<String, &'static str> {
 
 const LOADS: &str = "event=0xcd,umask=0x1,ldlat=3";
 
-/// The events are those that `perf` opened on such machines: compared with the headers of its recordings.
+/// The events are those that `perf` opened on such machines, compared with the headers of its
+/// recordings.
 #[test]
 fn attributes_are_those_in_the_headers_of_recordings() {
     let coffee_lake = intel(LOADS, "event=0xd0,umask=0x82", "3");

@@ -1,8 +1,9 @@
-//! Which memory answers: that of the core's own node, or another's.
+//! The node whose memory serves an access: the core's own, or another.
 //!
-//! Memory is spread over nodes by pages. A page belongs to the node whose core touches it first, as operating systems
-//! have it unless they are told otherwise ([`Homes`]). The first touch of a page misses every cache, unless prefetchers
-//! were there before, so it is enough to look at the accesses that memory answers.
+//! Memory is spread over nodes by pages. A page belongs to the node whose core touches it first,
+//! the default of operating systems, unless [`Homes`] says otherwise. The first touch of a page
+//! misses every cache, unless a prefetcher fetched it before. So it is enough to look at the
+//! accesses that memory serves.
 
 use std::ops::AddAssign;
 
@@ -11,10 +12,10 @@ use crate::ranges::Ranges;
 use crate::table::Table;
 use crate::tag::Tag;
 
-/// Accesses of one tag that memory answered.
+/// Accesses of one tag that memory served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumaDetail {
-    /// From the node of the core.
+    /// Accesses that the memory of the core's node served.
     pub local: u64,
     /// From another node.
     pub remote: u64,
@@ -33,7 +34,7 @@ pub enum Placement {
     /// In the node whose core touches them first.
     #[default]
     FirstTouch,
-    /// In all nodes in turn, by the page's number.
+    /// In all nodes alternately, by the page's number.
     Interleave,
     /// In one node.
     Node(u32),
@@ -60,16 +61,16 @@ pub struct Numa {
     ranges: Ranges<u32>,
     /// The node of each page.
     pages: Table,
-    /// Cycles that memory of another node takes beyond those of the own one's.
+    /// Extra cycles of memory of another node.
     farther_cycles: u64,
     counts: Vec<NumaDetail>,
 }
 
-/// Word of a page's record: node + 1, 0 if nobody has touched it.
+/// Word of a page's record: node + 1, or 0 before the first touch.
 const NODE: usize = 1;
 
 impl Numa {
-    /// So many nodes of `cores_per_node` cores, and pages of `page_bytes`, a power of two.
+    /// `nodes` nodes of `cores_per_node` cores, and pages of `page_bytes`, a power of two.
     pub fn new(nodes: u32, cores_per_node: u32, page_bytes: u64, homes: &Homes) -> Numa {
         Numa {
             cores_per_node: cores_per_node.max(1),
@@ -83,12 +84,12 @@ impl Numa {
         }
     }
 
-    /// Memory of another node takes so many cycles more than that of the own one.
+    /// Sets the cycles that memory of another node takes beyond those of the core's own node.
     pub fn with_farther_cycles(self, farther_cycles: u32) -> Numa {
         Numa { farther_cycles: farther_cycles.into(), ..self }
     }
 
-    /// An access that memory answered; says whether it was another node's.
+    /// An access that memory served; returns whether it was another node's memory.
     #[inline]
     pub fn access(&mut self, access: MemRef) -> bool {
         let node = u64::from(access.core / self.cores_per_node);
@@ -123,7 +124,7 @@ impl Numa {
         }
     }
 
-    /// Cycles that a tag's accesses had to wait because memory was another node's.
+    /// Cycles that a tag's accesses waited for memory of another node.
     pub fn cycles(&self, tag: Tag) -> u64 {
         self.counts.get(tag.index()).map_or(0, |counts| counts.remote * self.farther_cycles)
     }

@@ -1,18 +1,20 @@
 //! Loads that are held up by a store to another address: 4K aliasing.
 //!
-//! A store waits in the store buffer until it may change the cache. A later load must know whether one of the waiting
-//! stores writes what it reads; Intel's processors compare the low 12 bits of the addresses first, and a load that agrees
-//! in these with a store to another address is held up as if it depended on it (Intel 64 and IA-32 Architectures
-//! Optimization Reference Manual, event `LD_BLOCKS_PARTIAL.ADDRESS_ALIAS`; Melhus and Jensen, "Measurement bias from
-//! address aliasing").
+//! A store waits in the store buffer until it may change the cache. A later load must know whether
+//! one of the waiting stores writes what it reads; Intel's processors compare the low 12 bits of
+//! the addresses first, and a load that agrees in these with a store to another address is held up
+//! as if it depended on it (Intel 64 and IA-32 Architectures Optimization Reference Manual, event
+//! `LD_BLOCKS_PARTIAL.ADDRESS_ALIAS`; Melhus and Jensen, "Measurement bias from address aliasing").
 //!
-//! A load *conflicts* if the youngest store in flight that overlaps it in the low 12 bits does not overlap it in the whole
-//! address. If it does, the store's value is forwarded and nothing is wrong.
+//! A load *conflicts* if the youngest store in flight that overlaps it in the low 12 bits does not
+//! overlap it in the whole address. If it does, the store's value is forwarded and nothing is
+//! wrong.
 //!
-//! A trace has no time, so what is in flight is told by order alone: the last stores of the core, as many as the store
-//! buffer has entries, unless as many accesses as the reorder buffer has entries have come since. These bounds are
-//! generous (stores leave as soon as the cache takes them, and other instructions need entries, too): a conflict is a
-//! pair that can collide, not a collision that was seen.
+//! A trace has no time, so order alone decides which stores are in flight: the last stores of the
+//! core, as many as the store buffer has entries, unless as many accesses as the reorder buffer has
+//! entries have come since. These bounds are generous (stores leave as soon as the cache takes
+//! them, and other instructions need entries, too): a conflict is a pair that can collide, not a
+//! collision that was seen.
 
 use crate::fragment::Fragment;
 use crate::mem_ref::MemRef;
@@ -102,7 +104,7 @@ impl StoreBuffer {
         }
     }
 
-    /// One access; says whether it is a load that conflicts. An atomic update is a store here.
+    /// One access; returns whether it is a load that conflicts. An atomic update counts as a store.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -113,7 +115,8 @@ impl StoreBuffer {
         Some(conflict)
     }
 
-    /// [`StoreBuffer::access`] of one whose bytes are those of fragments, in this order: the first of its conflicts counts.
+    /// [`StoreBuffer::access`] for an access that consists of fragments, in this order: the first
+    /// of its conflicts counts.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -131,7 +134,7 @@ impl StoreBuffer {
         found
     }
 
-    /// As many accesses of one core as there are. What they meet is counted so many `times`.
+    /// Accesses of one core, as many as there are. Their conflicts are counted `times` times.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
@@ -149,12 +152,12 @@ impl StoreBuffer {
         self.window
     }
 
-    /// So many accesses of a core come that nobody asks about.
+    /// Skips accesses of a core whose conflicts are not needed.
     pub(crate) fn skip(&mut self, core: usize, accesses: u64) {
         self.cores[core].accessed += accesses;
     }
 
-    /// An access of a core that asks nothing.
+    /// An access of a core whose conflicts are not needed.
     #[inline(always)]
     pub(crate) fn pass(&mut self, access: MemRef) {
         let core = &mut self.cores[access.core()];
@@ -220,7 +223,8 @@ impl Core {
         }
     }
 
-    /// Returns what a load meets among the stores numbered below `youngest`, the youngest first.
+    /// Returns the conflict of a load with the stores numbered below `youngest`, the youngest
+    /// first.
     fn conflict(
         &self,
         address: u64,
@@ -250,7 +254,7 @@ impl Core {
     }
 }
 
-/// Returns whether two ranges of bytes meet, addresses being compared under a mask of low bits.
+/// Returns whether two ranges of bytes overlap if only the low bits of addresses count.
 fn overlap(a: u64, a_bytes: u32, b: u64, b_bytes: u32, mask: u64) -> bool {
     a.wrapping_sub(b) & mask < u64::from(b_bytes) || b.wrapping_sub(a) & mask < u64::from(a_bytes)
 }

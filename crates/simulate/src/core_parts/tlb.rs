@@ -1,14 +1,17 @@
-//! Translation look-aside buffers: which accesses wait for a page table, and how much of each page is used.
+//! Translation look-aside buffers: which accesses wait for a page table, and how much of each page
+//! is used.
 //!
-//! A core has arrays of translations in two levels. An array holds pages of certain sizes, is set-associative with exact
-//! LRU replacement, and is indexed by the low bits of the page's number. A translation that the first level lacks is
-//! asked of the second and, if that lacks it too, found by a walk of the page tables; every array that was asked keeps
-//! it. A walk costs a fixed number of cycles: page tables are not sent through the caches.
+//! A core has arrays of translations in two levels. An array holds pages of certain sizes, is
+//! set-associative with exact LRU replacement, and is indexed by the low bits of the page's number.
+//! A translation that the first level lacks is looked up in the second and, if that lacks it too,
+//! found by a walk of the page tables; every array that was looked up keeps it. A walk costs a
+//! fixed number of cycles: page tables are not sent through the caches.
 //!
-//! A *visit* of a page begins with a walk and ends when the outermost array that holds such pages drops it. Of each page
-//! the parts used during a visit are kept in 64 bits: the 64-byte lines of a 4 KiB page, 32 KiB of a 2 MiB page. They are
-//! charged to the tag of the access that made the walk. (Drepper, "Understanding application memory performance", 2008,
-//! counts the use of pages among what decides, next to that of lines: a program that uses a part of each page needs more
+//! A *visit* of a page begins with a walk and ends when the outermost array that holds such pages
+//! drops it. Of each page the parts used during a visit are kept in 64 bits: the 64-byte lines of a
+//! 4 KiB page, 32 KiB of a 2 MiB page. They are charged to the tag of the access that made the
+//! walk. (Drepper, "Understanding application memory performance", 2008, counts the use of pages
+//! among what decides, next to that of lines: a program that uses a part of each page needs more
 //! translations than it could.)
 
 use std::ops::AddAssign;
@@ -26,7 +29,7 @@ use crate::tag::Tag;
 /// An array of translations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlbSpec {
-    /// 1: asked for every access. 2: asked when level 1 has no translation.
+    /// 1: looked up for every access. 2: looked up when level 1 has no translation.
     pub level: u32,
     /// Translations it holds.
     pub entries: u32,
@@ -41,13 +44,13 @@ pub struct TlbSpec {
 /// The sizes of pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// Bytes of a page wherever no range says otherwise, a power of two.
+    /// Bytes of a page outside all ranges, a power of two.
     pub page_bytes: u64,
-    /// Addresses from the first up to, not including, the second lie in pages of the third's bytes, in every address space: the
-    /// bits of addresses above the 48 low ones do not matter. A range that holds a
-    /// part of a page decides for what lies in the range; where ranges overlap, the later one does.
+    /// Addresses from the first up to, not including, the second lie in pages of the third's bytes,
+    /// in every address space: the bits of addresses above the 48 low ones do not matter. A range
+    /// that holds a part of a page decides for that part; where ranges overlap, the later one does.
     pub ranges: Vec<(u64, u64, u64)>,
-    /// Bytes of pages that only [`Tlb::set_pages_of`] speaks of.
+    /// Bytes of pages that only [`Tlb::set_pages_of`] uses.
     pub of_tags: Vec<u64>,
 }
 
@@ -78,7 +81,8 @@ pub enum Translation {
 /// Counts of one tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlbDetail {
-    /// Accesses whose translation the second level had. An access over two pages counts once, for the worse of them.
+    /// Accesses whose translation the second level had. An access over two pages counts once, for
+    /// the slower translation.
     pub second_level_hits: u64,
     /// Accesses that walked the page tables.
     pub walks: u64,
@@ -86,7 +90,7 @@ pub struct TlbDetail {
     pub cycles: u64,
     /// Bytes of the pages visited for this tag's accesses: a page counts once for each visit.
     pub visited_bytes: u64,
-    /// Those that were used during the visits, in 64ths of pages.
+    /// Bytes that were used during the visits, in 64ths of pages.
     pub used_bytes: u64,
 }
 
@@ -129,7 +133,7 @@ pub struct Tlb {
     latencies: Vec<u32>,
     walk_cycles: u32,
     sizes: Vec<Size>,
-    /// Index in `sizes` of what lies in no range.
+    /// Index in `sizes` of the size outside all ranges.
     size: usize,
     /// Indices in `sizes`.
     ranges: Ranges<usize>,
@@ -168,7 +172,7 @@ struct Recent {
 const TAG: usize = 1;
 const USED: usize = 2;
 
-/// Page sizes are told apart by the bits above those of any page number.
+/// Page sizes are encoded in the bits above those of any page number.
 const SIZE_SHIFT: u32 = 54;
 
 /// A core's pages that were touched last, where all pages are of one size.
@@ -181,8 +185,8 @@ pub(crate) struct RecentPages<'t> {
 }
 
 impl RecentPages<'_> {
-    /// An access; nothing is done if it is not to the page of its set that was touched last. That is the most recent one, and
-    /// stays it.
+    /// An access. Does nothing unless it is to the last-touched page of its set, which is the most
+    /// recent one and remains it.
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u32) -> bool {
         let last = address.wrapping_add(u64::from(bytes.max(1)) - 1);
@@ -230,7 +234,7 @@ impl RecentPages<'_> {
 }
 
 impl Tlb {
-    /// Returns what most accesses of a core need, if pages are of one size.
+    /// Returns the state that most accesses of a core need, if pages are of one size.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
@@ -294,8 +298,8 @@ impl Tlb {
         })
     }
 
-    /// Whatever a tag's accesses touch lies in pages of so many bytes, which [`Pages`] speaks of. To be told before the first of
-    /// them.
+    /// Sets that everything a tag's accesses touch lies in pages of this size ([`Pages`]). To be
+    /// called before the first of them.
     pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         let tag = tag.index();
         self.of_tags.resize(self.of_tags.len().max(tag + 1), None);
@@ -323,7 +327,7 @@ impl Tlb {
         self.access_other(core, address, last, tag)
     }
 
-    /// Cycles beyond first-level translations that a tag's accesses had so far.
+    /// Cycles that a tag's accesses took so far beyond first-level translations.
     pub fn cycles(&self, tag: Tag) -> u64 {
         self.counts.get(tag.index()).map_or(0, |counts| counts.cycles)
     }
@@ -363,7 +367,8 @@ impl Tlb {
         core * self.recent_per_core + recent + (key & sets) as usize
     }
 
-    /// [`Tlb::access`] of one whose bytes are those of fragments, in this order: the worst of its translations counts.
+    /// [`Tlb::access`] for an access that consists of fragments, in this order: the slowest of its
+    /// translations counts.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -380,7 +385,8 @@ impl Tlb {
         self.count(worst, tag)
     }
 
-    /// Translates the pages of `address..=last`; says which translation took longest, and what it cost.
+    /// Translates the pages of `address..=last`; returns the source of the slowest translation, and
+    /// its cost.
     #[inline(always)]
     fn worst(&mut self, core: usize, address: u64, last: u64, tag: Tag) -> (Translation, u32) {
         if self.counts.len() <= tag.index() {
@@ -416,7 +422,8 @@ impl Tlb {
         worst.0
     }
 
-    /// Returns who has the page's translation, and at what cost in cycles. The page is among the recent ones then.
+    /// Returns which level has the page's translation, and its cost in cycles. The page is among
+    /// the recent ones then.
     fn translate(&mut self, core: usize, size: usize, key: u64, tag: Tag) -> (Translation, u32) {
         let place = self.place(core, size, key);
         let mut at = self.recent[place].at;
@@ -481,13 +488,14 @@ fn sets(spec: &TlbSpec) -> u64 {
     u64::from(spec.entries / spec.ways)
 }
 
-/// Returns what stands for a page in arrays and tables.
+/// Returns the key of a page in arrays and tables.
 #[inline(always)]
 fn key(size: usize, page: u64) -> u64 {
     page | (size as u64) << SIZE_SHIFT
 }
 
-/// Parts of a page whose use is told apart, as a power of two; and the bits of a part's number.
+/// Parts of a page whose use is counted separately, as a power of two; and the bits of a part's
+/// number.
 const PARTS: u32 = 6;
 const PART: u64 = (1 << PARTS) - 1;
 

@@ -1,14 +1,15 @@
 //! A loop's accesses through watched caches.
 //!
 //! ```text
-//!   turn          0     1     2     3     4        an access looks for its line when it comes to it (?); what it does there is
+//!   iteration     0     1     2     3     4        an access looks for its line when it comes to it (?); what it does there is
 //!   one           ?     ·     ·     ·     ?        written down when it leaves it, or when somebody asks
 //!   another       ?     ?     ?     ?     ?
 //! ```
-//! A hit of a line that the twin of the first level knows to have been touched in this epoch asks nothing and changes nothing but when
-//! the line was touched, and what was used of it. So such hits are *deferred*. Who asks are a miss, for the times of the lines in its
-//! set; an outer cache that drops a line, for what was used of it; and the end of an epoch, for all. Times are those that the accesses
-//! would have one by one, as far as their order goes, so whatever is written down later is as it would be.
+//! A hit of a line that was already touched in this epoch, as the twin of the first level knows,
+//! changes only two things: the line's time and its used bytes. Such hits are *deferred*: they are
+//! recorded when somebody needs them. A miss needs the times of the lines in its set, an outer
+//! cache that drops a line needs its used bytes, and the end of an epoch needs everything. Times
+//! keep the order that the accesses would have one by one, so the result is the same.
 
 use crate::loops::Strided;
 use crate::mem_ref::MemRef;
@@ -17,8 +18,9 @@ use crate::watch::lru::first_level::First;
 use crate::watch::watched::Miss;
 use crate::watch::watcher::{Level, Watcher};
 
-/// Lines, or turns if these go farther, between a miss and the line whose place in the index is fetched, whose record is, and for
-/// which the records of lines that will have to go are.
+/// Distance, in lines or iterations (whichever is farther), from a miss to the line for which
+/// something is prefetched: its place in the index, its record, and the records of lines that will
+/// have to go.
 const AHEAD: [u64; 3] = [6, 4, 2];
 
 /// Hits of a loop that are not written down yet.
@@ -31,9 +33,9 @@ pub(crate) struct Deferred {
     /// The first level that they hit.
     first: usize,
     /// The access to come: all that is before it is done.
-    turn: u64,
+    iteration: u64,
     stride: usize,
-    /// When an access is, or would be; and the first turn that is not all before times end.
+    /// When an access is, or would be; and the first iteration that is not all before times end.
     since: Since,
     end: u64,
     /// Times of an access.
@@ -43,9 +45,9 @@ pub(crate) struct Deferred {
 /// The position of one of the accesses.
 #[derive(Clone, Copy, Debug)]
 struct Here {
-    /// The first turn of those that are not written down.
+    /// The first iteration that has not been recorded.
     from: u64,
-    /// The first turn in which it is to look for its line.
+    /// The first iteration in which it is to look for its line.
     until: u64,
 }
 
@@ -55,7 +57,7 @@ const NOWHERE: u32 = u32::MAX;
 /// An access, and a time that is its.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since {
-    turn: u64,
+    iteration: u64,
     stride: usize,
     time: u32,
 }
@@ -63,15 +65,15 @@ struct Since {
 impl Deferred {
     /// When an access is that comes at `since` or later.
     #[inline(always)]
-    fn time(&self, turn: u64, stride: usize) -> u32 {
-        let accesses = (turn - self.since.turn) * self.strides.len() as u64 + stride as u64;
+    fn time(&self, iteration: u64, stride: usize) -> u32 {
+        let accesses = (iteration - self.since.iteration) * self.strides.len() as u64 + stride as u64;
         self.since.time + (self.each * (accesses - self.since.stride as u64)) as u32
     }
 
-    /// The turn of a stride that comes next.
+    /// The iteration of a stride that comes next.
     #[inline(always)]
     fn next_of(&self, stride: usize) -> u64 {
-        self.turn + u64::from(stride < self.stride)
+        self.iteration + u64::from(stride < self.stride)
     }
 
     /// All of them.
@@ -81,7 +83,8 @@ impl Deferred {
         }
     }
 
-    /// All, if one of them is of a line in the set whose slots begin at `begin`.
+    /// Records the deferred hits of all accesses, if one of them is to a line in the set whose
+    /// slots begin at `begin`.
     #[inline(always)]
     fn write_down_set(&mut self, first: &mut First, level: &Level, begin: usize) {
         let is_in = |slot: u32| slot.wrapping_sub(begin as u32) < first.stride() as u32;
@@ -105,12 +108,12 @@ impl Deferred {
 
     /// Times begin anew with the access to come; all that was done is written down.
     fn begin_time(&mut self, first: &First) {
-        self.since = Since { turn: self.turn, stride: self.stride, time: first.now() };
+        self.since = Since { iteration: self.iteration, stride: self.stride, time: first.now() };
         let accesses = u64::from(first.end() - first.now()) / self.each + self.stride as u64;
-        self.end = self.turn + accesses / self.strides.len() as u64;
+        self.end = self.iteration + accesses / self.strides.len() as u64;
     }
 
-    /// The line in a slot, or those in all, are not what they were: they are looked for when they are accessed next.
+    /// The line in a slot, or every line, has changed: accesses to it look it up again.
     #[inline(always)]
     fn look_again(&mut self, slot: Option<usize>) {
         let is_gone = |here: u32| here != NOWHERE && slot.is_none_or(|slot| here == slot as u32);
@@ -135,8 +138,14 @@ struct Walk<'w> {
 }
 
 impl WatchedLru {
-    /// Simulates as many turns of a core's loop; adds the accesses that miss.
-    pub(crate) fn turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
+    /// Simulates as many iterations of a core's loop; adds the accesses that miss.
+    pub(crate) fn iterations(
+        &mut self,
+        core: usize,
+        iterations: u64,
+        strides: &[Strided],
+        missed: &mut Vec<Miss>,
+    ) {
         let most = strides.iter().map(|stride| stride.tag).max().unwrap_or_default();
         self.watcher.has_room(most);
         let shift = self.watcher.levels[0].line_shift;
@@ -145,21 +154,22 @@ impl WatchedLru {
         deferred.strides.extend_from_slice(strides);
         deferred.here.resize(strides.len(), Here { from: 0, until: 0 });
         deferred.slots.resize(strides.len(), NOWHERE);
-        (deferred.turn, deferred.stride) = (0, 0);
+        (deferred.iteration, deferred.stride) = (0, 0);
         // An access to two lines touches one after the other.
         deferred.each = if strides.iter().all(|stride| stride.is_aligned(1 << shift)) { 1 } else { 2 };
         deferred.begin_time(&self.firsts[deferred.first]);
         for stride in strides {
             // Those that are no such hits are taken off again.
-            self.answered[usize::from(stride.is_write)][0] += turns;
+            self.served[usize::from(stride.is_write)][0] += iterations;
         }
-        Walk { caches: self, core, shift, missed }.all(turns);
+        Walk { caches: self, core, shift, missed }.all(iterations);
         self.deferred.strides.clear();
         self.deferred.here.clear();
         self.deferred.slots.clear();
     }
 
-    /// Returns what was used of a line of a first level since that was asked last, and its record.
+    /// Returns the bytes of a first level's line that were used since the last call, and the line's
+    /// record.
     #[inline]
     pub(crate) fn take_used(&mut self, first: usize, line: u64) -> Option<(u32, u64)> {
         if !self.deferred.here.is_empty() && self.deferred.first == first {
@@ -175,23 +185,23 @@ impl WatchedLru {
 }
 
 impl Walk<'_> {
-    fn all(&mut self, turns: u64) {
+    fn all(&mut self, iterations: u64) {
         self.keep_time();
         let line_bytes = 1 << self.shift;
-        // One of them comes to another line in each turn.
+        // One of them comes to another line in each iteration.
         let is_restless = self.caches.deferred.strides.iter().any(|stride| stride.length() >= line_bytes);
-        let mut turn = 0;
+        let mut iteration = 0;
         loop {
             let deferred = &self.caches.deferred;
             let next = match is_restless {
-                true => turns.min(turn),
-                false => deferred.here.iter().map(|here| here.until).fold(turns, u64::min),
+                true => iterations.min(iteration),
+                false => deferred.here.iter().map(|here| here.until).fold(iterations, u64::min),
             };
             let end = deferred.end;
-            if end < turns && end <= next {
+            if end < iterations && end <= next {
                 self.come_to(end, 0);
                 self.renew();
-            } else if next == turns {
+            } else if next == iterations {
                 break;
             } else {
                 for stride in 0..self.caches.deferred.here.len() {
@@ -199,10 +209,10 @@ impl Walk<'_> {
                         self.look(next, stride);
                     }
                 }
-                turn = next + 1;
+                iteration = next + 1;
             }
         }
-        self.come_to(turns, 0);
+        self.come_to(iterations, 0);
         self.caches.write_down();
     }
 
@@ -216,29 +226,29 @@ impl Walk<'_> {
         &mut self.caches.firsts[self.caches.deferred.first]
     }
 
-    /// All that is before an access was a hit that asks nothing, or is done.
+    /// Moves to an access: every access before it was a deferred hit, or is done.
     #[inline(always)]
-    fn come_to(&mut self, turn: u64, stride: usize) {
+    fn come_to(&mut self, iteration: u64, stride: usize) {
         let deferred = &mut self.caches.deferred;
-        (deferred.turn, deferred.stride) = (turn, stride);
-        let time = deferred.time(turn, stride);
+        (deferred.iteration, deferred.stride) = (iteration, stride);
+        let time = deferred.time(iteration, stride);
         self.first_mut().set_now(time);
     }
 
     /// An access comes to another line, or has to ask for its own.
-    fn look(&mut self, turn: u64, stride: usize) {
+    fn look(&mut self, iteration: u64, stride: usize) {
         let WatchedLru { deferred, firsts, watcher: Watcher { levels, .. }, .. } = &mut *self.caches;
         let first = &mut firsts[deferred.first];
-        (deferred.turn, deferred.stride) = (turn, stride);
+        (deferred.iteration, deferred.stride) = (iteration, stride);
         deferred.write_down_one(first, &levels[0], stride);
         let strided = &deferred.strides[stride];
-        let address = strided.address_in(turn);
+        let address = strided.address_in(iteration);
         // Of no bytes, it is in no line.
-        let stays = if strided.bytes > 0 { strided.stays(turn, 1 << self.shift) } else { 0 };
-        let until = turn.saturating_add(stays.max(1));
+        let stays = if strided.bytes > 0 { strided.stays(iteration, 1 << self.shift) } else { 0 };
+        let until = iteration.saturating_add(stays.max(1));
         deferred.slots[stride] = NOWHERE;
         if stays == 0 {
-            deferred.here[stride] = Here { from: turn + 1, until };
+            deferred.here[stride] = Here { from: iteration + 1, until };
             self.ask(address, None);
             return;
         }
@@ -247,28 +257,29 @@ impl Walk<'_> {
         if let Some(slot) = found
             && first.is_calm(slot, line)
         {
-            deferred.here[stride] = Here { from: turn, until };
+            deferred.here[stride] = Here { from: iteration, until };
             deferred.slots[stride] = slot as u32;
             return;
         }
-        deferred.here[stride] = Here { from: turn + 1, until };
+        deferred.here[stride] = Here { from: iteration + 1, until };
         let again = self.ask(address, Some(found));
         let slot = self.first().latest_of(line);
         match again {
-            true => self.caches.deferred.here[stride].until = turn + 1,
+            true => self.caches.deferred.here[stride].until = iteration + 1,
             false => self.caches.deferred.slots[stride] = slot as u32,
         }
     }
 
-    /// The access at hand is more than a hit; where its line is, if it is to one alone. Says whether the lines of all have to be looked for
+    /// Simulates the current access, which is more than a hit, and returns the place of its line if
+    /// it is to one alone. Also returns whether the lines of all accesses have to be looked up
     /// again.
     fn ask(&mut self, address: u64, found: Option<Option<usize>>) -> bool {
-        let Deferred { turn, stride, ref strides, .. } = self.caches.deferred;
+        let Deferred { iteration, stride, ref strides, .. } = self.caches.deferred;
         let strided = strides[stride];
         let Strided { bytes, is_write, tag, .. } = strided;
         let access = MemRef { address, bytes, core: self.core as u32, tag, is_write };
-        self.come_to(turn, stride);
-        self.caches.answered[usize::from(is_write)][0] -= 1;
+        self.come_to(iteration, stride);
+        self.caches.served[usize::from(is_write)][0] -= 1;
         let last = address.wrapping_add(u64::from(bytes).wrapping_sub(1));
         let lines = (address >> self.shift, last >> self.shift);
         let depth = if let Some(found) = found {
@@ -281,7 +292,7 @@ impl Walk<'_> {
             let between = lines.1 << self.shift;
             let found = self.first_mut().find(lines.0);
             let one = self.touch(address, between - 1, is_write, found);
-            let time = self.caches.deferred.time(turn, stride);
+            let time = self.caches.deferred.time(iteration, stride);
             self.first_mut().set_now(time + 1);
             let found = self.first_mut().find(lines.1);
             let other = self.touch(between, last, is_write, found);
@@ -300,11 +311,12 @@ impl Walk<'_> {
             self.missed.push((access, depth));
             self.look_ahead(address, &strided);
         }
-        (self.caches.deferred.turn, self.caches.deferred.stride) = (turn, stride + 1);
+        (self.caches.deferred.iteration, self.caches.deferred.stride) = (iteration, stride + 1);
         self.keep_time()
     }
 
-    /// Bytes of a line, whose slot was found or not, by the access at hand; says how many levels do not have it.
+    /// Simulates the current access to bytes of one line, whose slot was found or not. Returns the
+    /// number of levels that do not have the line.
     #[inline(always)]
     fn touch(&mut self, first: u64, last: u64, is_write: bool, found: Option<usize>) -> u8 {
         let line = first >> self.shift;
@@ -342,7 +354,8 @@ impl Walk<'_> {
         depth
     }
 
-    /// Sees to it that there is time for this turn and one more; says whether lines have to be looked for again.
+    /// Ends the epoch if there is no time for this iteration and one more. Returns whether lines
+    /// have to be looked up again.
     fn keep_time(&mut self) -> bool {
         let deferred = &self.caches.deferred;
         let most = 2 * deferred.each as usize * deferred.strides.len();
@@ -365,7 +378,7 @@ impl Walk<'_> {
         deferred.look_again(None);
     }
 
-    /// Asks the processor we run on for records that the access at hand may need in turns to come.
+    /// Prefetches records that the current access may need in later iterations.
     #[inline(always)]
     fn look_ahead(&self, address: u64, strided: &Strided) {
         let line_bytes = 1 << self.shift;
@@ -381,7 +394,7 @@ impl Walk<'_> {
     }
 }
 
-/// Bits of what an access uses in these turns, in all of which it is in one line.
+/// The bits that an access uses in these iterations, in all of which it is in one line.
 #[inline(always)]
 fn used(strided: &Strided, level: &Level, from: u64, to: u64) -> u64 {
     let after = u64::from(strided.bytes - 1);
@@ -391,10 +404,10 @@ fn used(strided: &Strided, level: &Level, from: u64, to: u64) -> u64 {
     }
     if level.grain_shift == 0 {
         let one = level.bits(first.min(last), first.min(last) + after);
-        return (0..=to - from).fold(0, |used, turn| used | one << (strided.length() * turn));
+        return (0..=to - from).fold(0, |used, iteration| used | one << (strided.length() * iteration));
     }
-    (from..=to).fold(0, |used, turn| {
-        let first = strided.address_in(turn);
+    (from..=to).fold(0, |used, iteration| {
+        let first = strided.address_in(iteration);
         used | level.bits(first, first + after)
     })
 }

@@ -1,9 +1,11 @@
-//! Loops: accesses that each go a constant step from turn to turn, and which of them a simulation has to look at one by one.
+//! Loops of accesses that each go a constant step per iteration, and which of these accesses must
+//! be simulated one by one.
 //!
-//! A [`Schedule`] says which accesses of a [`Hierarchy`](crate::Hierarchy) its first level has to see; the proof is there. A
-//! [`Detailed`](crate::Detailed) simulation has to say more, and finds what is found of the accesses one by one: most of them are to a
-//! line, and to a page, that the same access was in a turn before, and have nothing to tell but that there was one more. Caches,
-//! translations and stores in flight each know for how many turns that stays so, and write these down together.
+//! A [`Schedule`] selects the accesses of a [`Hierarchy`](crate::Hierarchy) that its first level
+//! has to see; the proof is there. A [`Detailed`](crate::Detailed) simulation reports more, and
+//! must find what it would find one by one. Most accesses of a loop are to the line and the page
+//! that they were in an iteration before, and only add to a count. Caches, translations and stores
+//! in flight each know for how many iterations that holds, and count these together.
 
 mod lines;
 mod pages;
@@ -17,5 +19,5 @@ pub use schedule::{Periods, Schedule, Shape, ShownAccess};
 pub use schedules::Schedules;
 pub use strided::Strided;
 
-/// Most accesses of a turn.
+/// Most accesses of an iteration.
 pub const MOST_STRIDES: usize = 256;

@@ -3,51 +3,51 @@
 use crate::core_parts::tlb::{RecentPages, Tlb};
 use crate::loops::Strided;
 
-/// Turns for which it is worth while to look whether pages stay.
+/// The least number of iterations for which pages are worth checking.
 const SEVERAL: u64 = 4;
 
 impl Tlb {
-    /// As many turns of a core's loop.
+    /// Makes a number of iterations of a core's loop.
     ///
     /// # Panics
     /// As [`Tlb::access`].
-    pub(crate) fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        let mut turn = 0;
-        while turn < turns {
-            let stays = self.recent(core).map_or(0, |recent| use_all(recent, turn, turns, strides));
+    pub(crate) fn access_iterations(&mut self, core: usize, iterations: u64, strides: &[Strided]) {
+        let mut iteration = 0;
+        while iteration < iterations {
+            let stays = self.recent(core).map_or(0, |recent| use_all(recent, iteration, iterations, strides));
             if stays == 0 {
                 for stride in strides {
-                    self.access(stride.access_in(core, turn));
+                    self.access(stride.access_in(core, iteration));
                 }
             }
-            turn += stays.max(1);
+            iteration += stays.max(1);
         }
     }
 }
 
-/// For how many turns all accesses are to pages that are the most recent ones of their sets, and stay it; these are used then. 0 if
-/// it is not worth while.
+/// Returns for how many iterations all accesses are to pages that are, and remain, the most recent
+/// ones of their sets, and counts these uses. Returns 0 if that is not worth while.
 #[inline]
-fn use_all(mut recent: RecentPages<'_>, turn: u64, turns: u64, strides: &[Strided]) -> u64 {
-    let mut stays = turns - turn;
+fn use_all(mut recent: RecentPages<'_>, iteration: u64, iterations: u64, strides: &[Strided]) -> u64 {
+    let mut stays = iterations - iteration;
     for stride in strides {
-        stays = stays.min(stride.stays(turn, recent.page_bytes()));
+        stays = stays.min(stride.stays(iteration, recent.page_bytes()));
         if stays < SEVERAL {
             return 0;
         }
     }
-    if !strides.iter().all(|stride| recent.has(stride.address_in(turn))) {
+    if !strides.iter().all(|stride| recent.has(stride.address_in(iteration))) {
         return 0;
     }
     for stride in strides {
         let bytes = u64::from(stride.bytes.max(1));
-        let (first, last) = (stride.address_in(turn), stride.address_in(turn + stays - 1));
+        let (first, last) = (stride.address_in(iteration), stride.address_in(iteration + stays - 1));
         if stride.length() <= recent.part_bytes() {
             recent.use_parts(first.min(last), first.max(last) + (bytes - 1));
             continue;
         }
-        for turn in turn..turn + stays {
-            let first = stride.address_in(turn);
+        for iteration in iteration..iteration + stays {
+            let first = stride.address_in(iteration);
             recent.use_parts(first, first + (bytes - 1));
         }
     }

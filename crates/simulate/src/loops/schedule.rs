@@ -1,23 +1,28 @@
 //! Loops by line: which accesses of a loop a cache has to see.
 //!
-//! Accesses that run side by side through memory are a *bundle*. A bundle enters a line, stays for some turns, and leaves it for good:
+//! Accesses that run side by side through memory are a *bundle*. A bundle enters a line, stays for
+//! some iterations, and leaves it for good:
 //!
 //! ```text
-//!   turn          0     1     2     3        of the accesses to a line only these are shown to the cache:
+//!   iteration     0     1     2     3        of the accesses to a line only these are shown to the cache:
 //!   line  7       E  ·  ·  ·  L                E   the first: it may miss
 //!   line  8             E  ·  ·  ·  L          L   the last: it decides how recent the line is from then on
 //! ```
-//! With exact LRU nothing in between changes anything, as long as the cache cannot drop the line meanwhile: every access between E
-//! and L hits. That is certain while no set gets more lines than it has ways. So a line that stays for long is shown again every
-//! *r* turns, and *r* is chosen such that within *r* + 1 turns no set gets more lines than that.
+//! With exact LRU nothing in between changes anything, as long as the cache cannot drop the line
+//! meanwhile: every access between E and L hits. That is certain while no set gets more lines than
+//! it has ways. So a line that stays for long is shown again every *r* iterations, and *r* is
+//! chosen such that within *r* + 1 iterations no set gets more lines than that.
 //!
-//! Why that is exact: the cache holds the same lines either way, as long as the line that makes room for another is the same. It is never
-//! one that a bundle is in: that was shown within the last *r* + 1 turns, and in these at most ways − 1 others of its set were used. All
-//! other lines were left before, or not used in the loop at all, and of these the one goes that was so first: their order is
-//! the same either way, as the last access to each was shown. Or it was not, but makes no difference to that order (`schedule/leaves.rs`).
+//! Why that is exact: the cache holds the same lines either way, as long as each eviction takes the
+//! same line. It never takes a line that a bundle is in: that line was shown within the last *r* +
+//! 1 iterations, and in these at most ways − 1 others of its set were used. All other lines were
+//! left earlier or are not used in the loop. The least recent of them goes. Their order is the same
+//! either way, because the last access to each was shown, or makes no difference to the order
+//! (`schedule/leaves.rs`).
 //!
-//! The place of a bundle in a line repeats itself: after [`Schedule::period`] turns each bundle has gone a whole number of lines. So
-//! which accesses are shown is worked out once for so many turns, and for all executions of the loop that begin alike.
+//! The place of a bundle in a line repeats itself: after [`Schedule::period`] iterations each
+//! bundle has gone a whole number of lines. So which accesses are shown is computed once for a
+//! period, and for all executions of the loop that begin alike.
 
 mod leaves;
 
@@ -38,7 +43,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// That of a level.
+    /// The shape of a level.
     pub fn of(level: &LevelSpec) -> Shape {
         Shape { line_bytes: level.line_bytes.into(), sets: level.sets(), ways: level.ways }
     }
@@ -46,7 +51,7 @@ impl Shape {
 
 /// Most bundles of a loop.
 const MOST_BUNDLES: usize = 16;
-/// User addresses end below: what is computed of them does not overflow.
+/// User addresses end below this number, so arithmetic on them does not overflow.
 const ADDRESSES: i64 = Space::BYTES as i64;
 /// Steps are shorter: a period takes as many as a line has bytes at most, and so leads over no more lines than one has bytes.
 const STEPS: u64 = 1 << 31;
@@ -55,13 +60,14 @@ const STEPS: u64 = 1 << 31;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     bundles: Vec<Bundle>,
-    /// It only holds if bundles that go the same way are as far apart as they were, be it by a multiple of all sets.
+    /// True if the schedule holds only while bundles that go the same way keep their distances, up
+    /// to a multiple of all sets.
     pub(super) is_pinned: bool,
     line_bytes: i64,
     /// True if each of the steps is.
     is_of_single_lines: bool,
     period: usize,
-    /// Steps of the turns that are shown: the first turn of a loop, its end, one turn in the middle for each of the period, the last for each of the period.
+    /// Steps of the iterations that are shown: the first iteration of a loop, its end, one iteration in the middle for each of the period, the last for each of the period.
     steps: Vec<Step>,
     ends: Vec<u32>,
 }
@@ -74,14 +80,14 @@ struct Bundle {
     advance: i64,
 }
 
-/// An access that is shown, as far as it is.
+/// The parts of an access that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     /// Bytes from the line in which the bundle's leader was when the period began.
     bytes: i64,
     stride: u16,
-    /// The turn of the period.
-    turn: u16,
+    /// The iteration of the period.
+    iteration: u16,
     bundle: u8,
     asks: bool,
     lines: u8,
@@ -112,12 +118,12 @@ pub struct ShownAccess {
     pub lines: u8,
     /// Which of the loop's accesses.
     pub stride: usize,
-    /// In which turn.
-    pub turn: u64,
+    /// In which iteration.
+    pub iteration: u64,
 }
 
-/// A line in one turn.
-struct Stay {
+/// A line in one iteration.
+struct Residency {
     bundle: u8,
     line: i64,
     first: u16,
@@ -126,19 +132,21 @@ struct Stay {
     leaves: bool,
 }
 
-/// Which turn of a loop.
+/// Which iteration of a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Iteration {
     First,
     Middle { shows_all: bool },
     Last,
 }
 
 impl Schedule {
-    /// For loops that begin like this, which must be [possible](Schedule::is_possible), and have three turns or more. `None` if lines may
-    /// be dropped while they are in use.
+    /// Computes the schedule of loops that begin like this one, which must be
+    /// [possible](Schedule::is_possible) and have at least three iterations. `None` if lines may be
+    /// dropped while they are in use.
     ///
-    /// If it `may_pin`, the schedule may be one that only holds for bundles as far apart as these, where that shows less.
+    /// With `may_pin` the schedule may hold only for bundles at the distances of these, if that
+    /// shows fewer accesses.
     pub fn new(strides: &[Strided], shape: Shape, may_pin: bool) -> Option<Schedule> {
         let period = Schedule::period(strides, shape);
         let numbers = bundles(strides, shape);
@@ -184,31 +192,33 @@ impl Schedule {
         let is_of_single_lines = true;
         let mut schedule =
             Schedule { bundles, is_pinned, line_bytes, is_of_single_lines, period, steps, ends };
-        let stays: Vec<Vec<Stay>> = (0..period as i64)
-            .map(|turn| (0u8..).zip(&walks).flat_map(|(bundle, walk)| walk.stays(bundle, turn)).collect())
+        let residencies: Vec<Vec<Residency>> = (0..period as i64)
+            .map(|iteration| {
+                (0u8..).zip(&walks).flat_map(|(bundle, walk)| walk.residencies(bundle, iteration)).collect()
+            })
             .collect();
-        schedule.show(0, &stays[0], Turn::First, None);
+        schedule.show(0, &residencies[0], Iteration::First, None);
         if let Some(leaves) = &leaves {
             schedule.steps.extend(leaves.of_beginning(&walks, line_bytes));
         }
         schedule.ends.push(schedule.steps.len() as u32);
         let is_long = leaves.as_ref().is_none_or(|leaves| leaves.is_long);
-        for (turn, stays) in stays.iter().enumerate() {
-            let shows_all = is_long && turn % again == 0;
-            schedule.show(turn, stays, Turn::Middle { shows_all }, leaves.as_ref());
+        for (iteration, residencies) in residencies.iter().enumerate() {
+            let shows_all = is_long && iteration % again == 0;
+            schedule.show(iteration, residencies, Iteration::Middle { shows_all }, leaves.as_ref());
         }
-        for (turn, stays) in stays.iter().enumerate() {
-            schedule.show(turn, stays, Turn::Last, None);
+        for (iteration, residencies) in residencies.iter().enumerate() {
+            schedule.show(iteration, residencies, Iteration::Last, None);
         }
         Some(schedule)
     }
 
-    /// Returns whether one can be worked out for a loop of so many turns: no access has more bytes than a line, no step is very long, and none
-    /// runs out of the address space.
-    pub fn is_possible(strides: &[Strided], turns: u64, shape: Shape) -> bool {
+    /// Returns whether a schedule is possible for a loop of this many iterations: no access is
+    /// larger than a line, no step is very long, and no access leaves the address space.
+    pub fn is_possible(strides: &[Strided], iterations: u64, shape: Shape) -> bool {
         let inside = |stride: &Strided| {
-            let end = i64::try_from(turns).ok().and_then(|turns| {
-                (stride.step as i64).checked_mul(turns)?.checked_add(i64::try_from(stride.address).ok()?)
+            let end = i64::try_from(iterations).ok().and_then(|iterations| {
+                (stride.step as i64).checked_mul(iterations)?.checked_add(i64::try_from(stride.address).ok()?)
             });
             (1..=shape.line_bytes).contains(&stride.bytes.into())
                 && (stride.step as i64).unsigned_abs() < STEPS
@@ -218,27 +228,29 @@ impl Schedule {
         !strides.is_empty() && strides.len() <= MOST_STRIDES && strides.iter().all(inside)
     }
 
-    /// Turns after which each access stands in its line as it did, a power of two.
+    /// The number of iterations, a power of two, after which each access is at the same place in
+    /// its line again.
     pub fn period(strides: &[Strided], shape: Shape) -> usize {
         let of =
             |stride: &Strided| shape.line_bytes >> stride.step.trailing_zeros().min(shape.line_bytes.ilog2());
         strides.iter().map(of).max().unwrap_or(1) as usize
     }
 
-    /// Returns whether no access but those of the first turn can be the first to both of two lines.
+    /// Returns whether only accesses of the first iteration can be the first to both of two lines.
     pub fn enters_one_by_one(strides: &[Strided], shape: Shape) -> bool {
         strides.iter().all(|stride| {
             stride.is_aligned(shape.line_bytes) || (stride.step as i64).unsigned_abs() <= shape.line_bytes
         })
     }
 
-    /// Shows the accesses of a loop of two turns or more to `each`, in their order; those of the first turn only if `begins`. `line_of`
-    /// says where the line begins in which a stride does.
+    /// Passes the shown accesses of a loop of at least two iterations to `each`, in their order;
+    /// those of the first iteration only if `begins`. `line_of` returns the beginning of the line
+    /// in which a stride begins.
     #[inline(always)]
     pub fn walk(
         &self,
         begins: bool,
-        turns: u64,
+        iterations: u64,
         line_of: impl Fn(usize) -> u64,
         mut each: impl FnMut(Periods<'_>),
     ) {
@@ -247,7 +259,7 @@ impl Schedule {
         for (line, bundle) in lines.iter_mut().zip(&self.bundles) {
             *line = line_of(usize::from(bundle.leader));
         }
-        for run in self.runs(begins, turns) {
+        for run in self.runs(begins, iterations) {
             if run.times == 0 || run.steps.is_empty() {
                 continue;
             }
@@ -260,12 +272,13 @@ impl Schedule {
         }
     }
 
-    /// The first turn and its end, the rest of its period, all whole periods behind it, what is left, the last turn.
+    /// Splits the iterations: the first and its end, the rest of its period, all whole periods
+    /// after it, the remainder, the last one.
     #[inline(always)]
-    fn runs(&self, begins: bool, turns: u64) -> [Run<'_>; 6] {
+    fn runs(&self, begins: bool, iterations: u64) -> [Run<'_>; 6] {
         let length = self.period as u64;
-        let (last, of_last) = ((turns - 1) / length, ((turns - 1) % length) as usize);
-        let of_first = length.min(turns - 1) as usize;
+        let (last, of_last) = ((iterations - 1) / length, ((iterations - 1) % length) as usize);
+        let of_first = length.min(iterations - 1) as usize;
         let middle = |from: usize, to: usize| self.steps(2 + from, 2 + to);
         let end = |of: usize| self.steps(2 + self.period + of, 3 + self.period + of);
         let of_one = |steps, period, is_there: bool| Run { steps, period, times: u64::from(is_there) };
@@ -279,10 +292,11 @@ impl Schedule {
         ]
     }
 
-    /// Returns what is shown of some of its turns.
+    /// Returns the steps that are shown in a range of iterations.
     #[inline(always)]
     fn steps(&self, from: usize, to: usize) -> &[Step] {
-        let begin = |turn: usize| turn.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let begin =
+            |iteration: usize| iteration.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.steps[begin(from)..begin(to)]
     }
 
@@ -291,27 +305,33 @@ impl Schedule {
         self.is_of_single_lines
     }
 
-    /// Adds what is shown of a turn of the period.
-    fn show(&mut self, number: usize, stays: &[Stay], turn: Turn, leaves: Option<&Leaves>) {
+    /// Adds the steps that are shown in one iteration of the period.
+    fn show(
+        &mut self,
+        number: usize,
+        residencies: &[Residency],
+        iteration: Iteration,
+        leaves: Option<&Leaves>,
+    ) {
         let mut steps = Vec::new();
-        for stay in stays {
-            let asks = stay.enters || turn == Turn::First;
-            let at_first = asks || matches!(turn, Turn::Middle { shows_all: true });
-            let leaves = stay.leaves && leaves.is_none_or(|leaves| leaves.shows(stay, number));
-            let at_last = leaves || turn == Turn::Last;
+        for residency in residencies {
+            let asks = residency.enters || iteration == Iteration::First;
+            let at_first = asks || matches!(iteration, Iteration::Middle { shows_all: true });
+            let leaves = residency.leaves && leaves.is_none_or(|leaves| leaves.shows(residency, number));
+            let at_last = leaves || iteration == Iteration::Last;
             let step = Step {
-                bytes: stay.line * self.line_bytes,
-                stride: stay.first,
-                turn: number as u16,
-                bundle: stay.bundle,
+                bytes: residency.line * self.line_bytes,
+                stride: residency.first,
+                iteration: number as u16,
+                bundle: residency.bundle,
                 asks,
                 lines: 1,
             };
             if at_first {
                 steps.push(step);
             }
-            if at_last && !(at_first && stay.first == stay.last) {
-                steps.push(Step { stride: stay.last, asks: false, ..step });
+            if at_last && !(at_first && residency.first == residency.last) {
+                steps.push(Step { stride: residency.last, asks: false, ..step });
             }
         }
         // An access touches its lines in ascending order.
@@ -352,8 +372,8 @@ impl Periods<'_> {
         for step in self.run.steps {
             let bundle = usize::from(step.bundle) % MOST_BUNDLES;
             let address = self.lines[bundle].wrapping_add_signed(step.bytes);
-            let turn = begin + u64::from(step.turn);
-            let touch = ShownAccess { address, lines: step.lines, stride: step.stride.into(), turn };
+            let iteration = begin + u64::from(step.iteration);
+            let touch = ShownAccess { address, lines: step.lines, stride: step.stride.into(), iteration };
             each(touch, self.schedule.bundles[bundle].advance);
         }
     }
@@ -364,15 +384,15 @@ impl Periods<'_> {
         for period in 0..self.run.times {
             self.first(|touch, advance| {
                 let address = touch.address.wrapping_add_signed(period as i64 * advance);
-                let turn = touch.turn + period * self.schedule.period as u64;
-                each(ShownAccess { address, turn, ..touch });
+                let iteration = touch.iteration + period * self.schedule.period as u64;
+                each(ShownAccess { address, iteration, ..touch });
             });
         }
     }
 }
 
-/// The bundle of each stride: they go the same way, no whole line is between neighbours, and all read or all write, as a line that is
-/// written must be seen to be.
+/// The bundle of each stride. Strides of one bundle go the same way, have no whole line between
+/// neighbours, and all read or all write, since a written line must be seen to be written.
 pub(super) fn bundles(strides: &[Strided], shape: Shape) -> Vec<u8> {
     let mut order: Vec<usize> = (0..strides.len()).collect();
     let way = |stride: &Strided| (stride.step, stride.is_write);
@@ -406,7 +426,7 @@ struct Walk<'s> {
     shift: u32,
     /// The beginning of the line in which the leader begins.
     origin: i64,
-    /// Bytes from the first to behind the last access of a turn.
+    /// Bytes from the first to behind the last access of an iteration.
     extent: u64,
     sets: u64,
 }
@@ -429,73 +449,74 @@ impl Walk<'_> {
         }
     }
 
-    /// First and last line of an access in a turn, which may be before the first one.
-    fn lines(&self, stride: usize, turn: i64) -> (i64, i64) {
+    /// First and last line of an access in an iteration, which may be before the first one.
+    fn lines(&self, stride: usize, iteration: i64) -> (i64, i64) {
         let access = &self.strides[stride];
-        let first = access.address as i64 - self.origin + turn * self.step;
+        let first = access.address as i64 - self.origin + iteration * self.step;
         (first >> self.shift, (first + i64::from(access.bytes) - 1) >> self.shift)
     }
 
-    fn touches(&self, line: i64, turn: i64) -> impl Iterator<Item = usize> {
+    fn touches(&self, line: i64, iteration: i64) -> impl Iterator<Item = usize> {
         let touch = move |stride: &usize| {
-            let (first, last) = self.lines(*stride, turn);
+            let (first, last) = self.lines(*stride, iteration);
             first <= line && line <= last
         };
         self.members.iter().copied().filter(touch)
     }
 
-    /// First and last line of a turn.
-    fn span(&self, turn: i64) -> (i64, i64) {
-        let lines = self.members.iter().map(|&member| self.lines(member, turn));
+    /// First and last line of an iteration.
+    fn span(&self, iteration: i64) -> (i64, i64) {
+        let lines = self.members.iter().map(|&member| self.lines(member, iteration));
         lines.fold((i64::MAX, i64::MIN), |(from, to), (first, last)| (from.min(first), to.max(last)))
     }
 
-    /// All lines of a turn.
-    fn stays(&self, bundle: u8, turn: i64) -> Vec<Stay> {
-        let lines = self.members.iter().map(|&member| self.lines(member, turn));
+    /// All lines of an iteration.
+    fn residencies(&self, bundle: u8, iteration: i64) -> Vec<Residency> {
+        let lines = self.members.iter().map(|&member| self.lines(member, iteration));
         let (from, to) =
             lines.fold((i64::MAX, i64::MIN), |(from, to), (first, last)| (from.min(first), to.max(last)));
-        let stay = |line: i64| {
-            let (first, last) = (self.touches(line, turn).min()?, self.touches(line, turn).max()?);
-            let enters = self.touches(line, turn - 1).next().is_none();
-            let leaves = self.touches(line, turn + 1).next().is_none();
-            Some(Stay { bundle, line, first: first as u16, last: last as u16, enters, leaves })
+        let residency = |line: i64| {
+            let (first, last) = (self.touches(line, iteration).min()?, self.touches(line, iteration).max()?);
+            let enters = self.touches(line, iteration - 1).next().is_none();
+            let leaves = self.touches(line, iteration + 1).next().is_none();
+            Some(Residency { bundle, line, first: first as u16, last: last as u16, enters, leaves })
         };
-        (from..=to).filter_map(stay).collect()
+        (from..=to).filter_map(residency).collect()
     }
 
-    /// Most lines that any set gets within so many turns, or a few more.
-    fn most_of_a_set(&self, turns: usize, period: usize) -> u64 {
+    /// An upper bound of the lines that any set gets within this many iterations.
+    fn most_of_a_set(&self, iterations: usize, period: usize) -> u64 {
         let line_bytes = 1u64 << self.shift;
         let pace = self.step.unsigned_abs();
         let touched = |bytes: u64| (bytes + line_bytes - 2) / line_bytes + 1;
         if pace < self.extent + line_bytes {
             // Neighbours, from the first to the last.
-            return touched((turns as u64 - 1) * pace + self.extent).div_ceil(self.sets);
+            return touched((iterations as u64 - 1) * pace + self.extent).div_ceil(self.sets);
         }
-        most_together(std::slice::from_ref(self), turns, period)
+        most_together(std::slice::from_ref(self), iterations, period)
     }
 }
 
 /// Most lines that bundles are counted in.
 const MOST_COUNTED: usize = 1 << 14;
 
-/// Most lines that any set gets of these bundles within so many turns, from whichever turn of the period on; they go the same way,
-/// and stay as far apart as they are.
-fn most_together(walks: &[Walk<'_>], turns: usize, period: usize) -> u64 {
-    let per_turn: u64 = walks.iter().map(|walk| (walk.extent >> walk.shift) + 2).sum();
-    if per_turn.saturating_mul((turns * period) as u64) > MOST_COUNTED as u64 {
+/// The most lines of these bundles that any set gets within this many iterations, beginning at any
+/// iteration of the period. The bundles go the same way and keep their distances.
+fn most_together(walks: &[Walk<'_>], iterations: usize, period: usize) -> u64 {
+    let per_iteration: u64 = walks.iter().map(|walk| (walk.extent >> walk.shift) + 2).sum();
+    if per_iteration.saturating_mul((iterations * period) as u64) > MOST_COUNTED as u64 {
         return u64::MAX;
     }
     let most_from = |begin: usize| {
-        let of_turn = |walk: &Walk<'_>, turn: usize| {
-            let (first, last) = walk.span(turn as i64);
+        let of_iteration = |walk: &Walk<'_>, iteration: usize| {
+            let (first, last) = walk.span(iteration as i64);
             let begin = walk.origin >> walk.shift;
             begin + first..=begin + last
         };
-        let turns = begin..begin + turns;
-        let mut lines: Vec<i64> =
-            turns.flat_map(|turn| walks.iter().flat_map(move |walk| of_turn(walk, turn))).collect();
+        let iterations = begin..begin + iterations;
+        let mut lines: Vec<i64> = iterations
+            .flat_map(|iteration| walks.iter().flat_map(move |walk| of_iteration(walk, iteration)))
+            .collect();
         lines.sort_unstable();
         lines.dedup();
         let mut sets: Vec<i64> = lines.iter().map(|line| line.rem_euclid(walks[0].sets as i64)).collect();

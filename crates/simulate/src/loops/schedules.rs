@@ -10,14 +10,15 @@ use super::strided::Strided;
 
 /// Number of schedules that are kept.
 const SLOTS: usize = 256;
-/// Periods that a loop must turn for its schedule to be worked out at once.
+/// Periods that a loop must run for its schedule to be worked out at once.
 const LONG: u64 = 4;
-/// Otherwise it must have come so often.
+/// The number of times that a shorter loop must have come.
 const OFTEN: u32 = 4;
-/// After so many changes a schedule is worked out for bundles however far apart, if there is one.
+/// The number of changes after which a schedule is computed that holds for any distance of bundles,
+/// if there is one.
 const MOST_CHANGES: u32 = 8;
-/// Fewer turns are not worth it.
-const FEWEST_TURNS: u64 = 3;
+/// Fewer iterations are not worth it.
+const FEWEST_ITERATIONS: u64 = 3;
 
 /// Schedules by the loops that they are of.
 pub struct Schedules {
@@ -42,11 +43,11 @@ struct Look {
     step: u64,
     bytes: u32,
     is_write: bool,
-    /// The first stride of its bundle, be it itself.
+    /// The first stride of its bundle, perhaps this one.
     first: u16,
     /// Bytes that it is behind that; if it is itself, its offset in its line.
     offset: u64,
-    /// The first stride that goes the same way, and how far behind it this one is, by set.
+    /// The first stride that goes the same way, and this one's distance from it, in sets.
     way: u16,
     apart: u64,
 }
@@ -62,10 +63,11 @@ impl Schedules {
         self.shape
     }
 
-    /// The schedule of a loop, whose strides' tags tell it from others; `None` if it cannot have one, or it is not worth it.
+    /// The schedule of a loop, which is identified by its strides' tags. `None` if it cannot have
+    /// one, or it is not worth while.
     #[inline]
-    pub fn of(&mut self, strides: &[Strided], turns: u64) -> Option<&Arc<Schedule>> {
-        if turns < FEWEST_TURNS || !Schedule::is_possible(strides, turns, self.shape) {
+    pub fn of(&mut self, strides: &[Strided], iterations: u64) -> Option<&Arc<Schedule>> {
+        if iterations < FEWEST_ITERATIONS || !Schedule::is_possible(strides, iterations, self.shape) {
             return None;
         }
         let key = self.key(strides);
@@ -79,7 +81,7 @@ impl Schedules {
             are_alike(strides, looks, is_pinned, self.shape)
         });
         if !is_known {
-            if slot.seen < OFTEN && turns < LONG * Schedule::period(strides, self.shape) as u64 {
+            if slot.seen < OFTEN && iterations < LONG * Schedule::period(strides, self.shape) as u64 {
                 return None;
             }
             slot.changes += u32::from(slot.known.is_some());
@@ -101,7 +103,8 @@ impl Schedules {
     }
 }
 
-/// Strides are compared with the first of their bundle: how far apart bundles are changes nothing.
+/// Each stride relative to the first of its bundle, so that the distance between bundles does not
+/// matter.
 fn looks(strides: &[Strided], shape: Shape) -> Vec<Look> {
     let bundles = bundles(strides, shape);
     let look = |(number, stride): (usize, &Strided)| {
@@ -133,7 +136,8 @@ fn apart(strides: &[Strided], number: usize, way: usize, shape: Shape) -> u64 {
     (shape.sets + line(&strides[number]) - line(&strides[way])) % shape.sets
 }
 
-/// Returns whether they are as these were; if `pinned`, in what sets they begin as well.
+/// Returns whether these strides equal those; if `pinned`, the sets in which they begin must be
+/// equal, too.
 fn are_alike(strides: &[Strided], looks: &[Look], pinned: bool, shape: Shape) -> bool {
     strides.len() == looks.len()
         && strides.iter().zip(looks).enumerate().all(|(number, (stride, look))| {

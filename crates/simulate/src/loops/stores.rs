@@ -1,44 +1,45 @@
 //! Stores in flight, and loads, of a loop.
 //!
-//! Conflicts are a matter of distances: between addresses, and in accesses. Where all go the same step, or nothing is stored, these
-//! are the same in each turn, once the stores in flight are all of the loop: so it is asked once, and counted for all turns.
+//! Conflicts depend on distances: between addresses, and in accesses. If all strides go the same
+//! step, or nothing is stored, these distances are the same in each iteration, once all stores in
+//! flight are the loop's. So one iteration is examined, and counted for all.
 
 use crate::core_parts::store_buffer::StoreBuffer;
 use crate::loops::Strided;
 
 impl StoreBuffer {
-    /// As many turns of a core's loop, which has an access.
+    /// Makes a number of iterations of a core's loop, which has an access.
     ///
     /// # Panics
     /// As [`StoreBuffer::access`].
-    pub(crate) fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        // So many turns are more accesses than are in flight.
+    pub(crate) fn access_iterations(&mut self, core: usize, iterations: u64, strides: &[Strided]) {
+        // So many iterations are more accesses than are in flight.
         let full = self.window() / strides.len() as u64 + 1;
         let is_steady = strides.iter().all(|stride| stride.step == strides[0].step)
             || !strides.iter().any(|stride| stride.is_write);
         let later = match is_steady {
-            true => turns.saturating_sub(full),
+            true => iterations.saturating_sub(full),
             false => 0,
         };
         // Else nothing would be gained.
         let later = if later > full { later } else { 0 };
-        for turn in 0..turns - later {
-            self.access_turn(core, turn, 1, strides);
+        for iteration in 0..iterations - later {
+            self.access_iteration(core, iteration, 1, strides);
         }
         if later > 0 {
-            self.access_turn(core, full, later, strides);
+            self.access_iteration(core, full, later, strides);
             self.skip(core, (later - 1 - full) * strides.len() as u64);
-            for turn in turns - full..turns {
+            for iteration in iterations - full..iterations {
                 for stride in strides {
-                    self.pass(stride.access_in(core, turn));
+                    self.pass(stride.access_in(core, iteration));
                 }
             }
         }
     }
 
-    /// A turn, which is the same so many `times`.
+    /// Makes the accesses of an iteration, and counts what they meet `times` times.
     #[inline(always)]
-    fn access_turn(&mut self, core: usize, turn: u64, times: u64, strides: &[Strided]) {
-        self.access_all(core, times, strides.iter().map(|stride| stride.access_in(core, turn)));
+    fn access_iteration(&mut self, core: usize, iteration: u64, times: u64, strides: &[Strided]) {
+        self.access_all(core, times, strides.iter().map(|stride| stride.access_in(core, iteration)));
     }
 }

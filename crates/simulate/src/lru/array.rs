@@ -9,7 +9,7 @@ use crate::lru::sets::SetIndex;
 #[derive(Clone, Copy)]
 struct Block([u64; 8]);
 
-/// Rows of entries of one kind. Asked only for lines that have such entries ([`Array::has_entry`]).
+/// Rows of entries of one kind, for lines that have such entries ([`Array::has_entry`]).
 #[derive(Clone)]
 pub(crate) struct Array<E: Entry> {
     blocks: Vec<Block>,
@@ -86,7 +86,7 @@ impl<E: Entry> Array<E> {
         Moved { last, ..moved }
     }
 
-    /// Marks a line that is here as written without making it recent; says whether it was here.
+    /// Marks a line as written, without making it recent; returns whether it was here.
     #[inline]
     pub fn mark_dirty(&mut self, line: u64) -> bool {
         let (row, tag) = self.row_start(line);
@@ -111,7 +111,7 @@ impl<E: Entry> Array<E> {
         lines.map(move |bits| (E::join(set, bits >> 1, self.sets), bits & 1 != 0))
     }
 
-    /// Asks the processor we run on for the line's row.
+    /// Prefetches the line's row.
     #[inline(always)]
     pub fn prefetch(&self, line: u64) {
         let (set, _) = E::split(line, self.sets);
@@ -126,7 +126,7 @@ impl<E: Entry> Array<E> {
         unsafe { show(&self.pass(shift), shown, seen) }
     }
 
-    /// Answers requests ([`Pass::answer`]).
+    /// Serves requests ([`Pass::answer`]).
     pub fn answer(&mut self, shift: u32, requests: &[Request], seen: &mut Seen) {
         let answer = self.ops.answer;
         // SAFETY: as above.

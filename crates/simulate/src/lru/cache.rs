@@ -2,9 +2,9 @@
 
 use crate::lru::array::Array;
 use crate::lru::many_lines::{Request, Seen};
+use crate::lru::residencies::MARK;
 use crate::lru::row::{DIRTY, EMPTY, Moved};
 use crate::lru::sets::SetIndex;
-use crate::lru::stays::MARK;
 use crate::spec::{LevelSpec, Problem};
 
 /// The result of a touch.
@@ -58,8 +58,9 @@ impl Rows {
         unsafe { touch_front(self.front(line), line, is_write) }
     }
 
-    /// Returns whether the line is the second of its set; it is the first then. Two lines of a set that are used in turn are common, and to
-    /// move the whole row for them is more than this.
+    /// Returns whether the line was the second of its set, and makes it the first. Two lines of a
+    /// set that are used alternately are common, and swapping them costs less than moving the whole
+    /// row.
     ///
     /// # Safety
     /// As of [`Rows::is_front`].
@@ -106,7 +107,7 @@ pub struct Cache {
 #[derive(Clone)]
 enum Form {
     Wide(Array<u64>),
-    /// As long as no line comes that has no narrow entry.
+    /// Until a line comes that has no narrow entry.
     Narrow(Array<u32>),
 }
 
@@ -117,7 +118,8 @@ impl Cache {
         Ok(Cache { array: Form::Narrow(Array::new(SetIndex::new(spec.sets()), spec.ways as usize)) })
     }
 
-    /// The same for a small cache that is asked often: what is done for each access does not ask how large entries are.
+    /// The same for a small cache that is looked up often: the work for each access does not depend
+    /// on the size of entries.
     pub(crate) fn of_wide(spec: &LevelSpec) -> Result<Cache, Problem> {
         spec.check()?;
         Ok(Cache { array: Form::Wide(Array::new(SetIndex::new(spec.sets()), spec.ways as usize)) })
@@ -140,7 +142,7 @@ impl Cache {
         self.set_of(line).any(|held| held.line == line)
     }
 
-    /// Marks a line that is here as written without making it recent; says whether it was here.
+    /// Marks a line as written, without making it recent; returns whether it was here.
     #[inline]
     pub fn mark_dirty(&mut self, line: u64) -> bool {
         match &mut self.array {
@@ -179,15 +181,15 @@ impl Cache {
         }
     }
 
-    /// The rows, to be asked for their fronts many times. They are this cache's, and to be used only while it is there. `None` if the
-    /// number of sets is no power of two, or entries are narrow.
+    /// The rows, for many lookups of their fronts. They belong to this cache, and must not be used
+    /// after it. `None` if the number of sets is no power of two, or entries are narrow.
     pub(crate) fn rows(&mut self) -> Option<Rows> {
         let Form::Wide(array) = &mut self.array else { return None };
         let mask = array.sets().mask()?;
         Some(Rows { first: array.first(), mask, stride: array.stride() })
     }
 
-    /// [`Cache::holds`] of a cache that is asked often.
+    /// [`Cache::holds`] for a cache that is looked up often.
     #[inline(always)]
     pub(crate) fn has(&self, line: u64) -> bool {
         match &self.array {
@@ -218,7 +220,7 @@ impl Cache {
         }
     }
 
-    /// Asks the processor we run on for the line's row.
+    /// Prefetches the line's row.
     #[inline(always)]
     pub(crate) fn prefetch(&self, line: u64) {
         match &self.array {
@@ -236,7 +238,7 @@ impl Cache {
         }
     }
 
-    /// Answers requests ([`Pass::answer`](crate::lru::many_lines::Pass::answer)).
+    /// Serves requests ([`Pass::answer`](crate::lru::many_lines::Pass::answer)).
     pub(crate) fn answer(&mut self, shift: u32, requests: &[Request], seen: &mut Seen) {
         self.make_room_for(shift, requests);
         match &mut self.array {

@@ -1,22 +1,23 @@
-//! Misses of the first level that wait, and then go outwards together.
+//! Misses of the first level that wait, and then go to the next levels together.
 //!
-//! The requests of a level follow from what the level inside it missed and dropped, in that order, and from nothing else. So the
-//! levels need not take turns: the first one can go ahead, and each of the others then answers all that has come up meanwhile.
+//! The requests of a level follow from what the level inside it missed and dropped, in that order,
+//! and from nothing else. So the first level can go ahead, and each of the others then serves all
+//! requests that have come up meanwhile.
 //!
 //! ```text
 //!   level 0   hit  hit  MISS a  hit  MISS b (dropped x, which was written)  hit  MISS c …
 //!   level 1   asked for a, given x, asked for b, asked for c …         the rows of those to come are fetched meanwhile
 //!   level 2   what of these level 1 had not
 //! ```
-//! The tables of outer levels do not fit into the caches of the machine we run on. Here it is known early which rows will be
-//! needed, and they are needed one right after the other, so that it can wait for many of them at a time.
+//! The tables of outer levels do not fit into the caches of the host. Here it is known early which
+//! rows will be needed, so the host can fetch many of them at a time.
 
 use crate::fragment::Fragment;
 use crate::lru::cache::Rows;
 use crate::lru::hierarchy::Hierarchy;
 use crate::lru::many_lines::{Request, Seen};
+use crate::lru::residencies::{TouchedBits, touched_bits};
 use crate::lru::row::DIRTY;
-use crate::lru::stays::{TouchedBits, touched_bits};
 use crate::mem_ref::MemRef;
 use crate::tag::{Asker, Tag};
 
@@ -24,18 +25,18 @@ use crate::tag::{Asker, Tag};
 #[derive(Clone, Default)]
 pub struct Waiting {
     requests: Vec<Request>,
-    /// The pass over the level at hand.
+    /// The pass over the current level.
     seen: Seen,
     /// Accesses with several lines, and lines of which it is followed how deep each request for them goes.
     pub(super) several: Vec<Several>,
 }
 
-/// An access, or a line of one, whose answers are put together.
+/// An access, or one line of it, whose results are combined.
 #[derive(Clone, Copy)]
 pub(super) struct Several {
     pub tag: Tag,
     pub is_write: bool,
-    /// The deepest level asked so far.
+    /// The deepest level looked up so far.
     pub depth: u8,
     /// A fetch of a line that is followed.
     pub is_fetch: bool,
@@ -45,7 +46,8 @@ pub(super) struct Several {
 
 /// A core and its first level, for many accesses in a row.
 pub struct Front<'h> {
-    /// The rows by value, apart from what misses need: so that the compiler keeps it in registers.
+    /// The rows by value, separate from the fields that only misses need, so that the compiler
+    /// keeps them in registers.
     rows: Rows,
     shift: u32,
     core: u32,
@@ -54,18 +56,18 @@ pub struct Front<'h> {
     hierarchy: &'h mut Hierarchy,
 }
 
-/// The first level's answer to an access.
+/// The first level's result for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Its line. It is to be counted ([`Front::count_hits`]), as are those that wait.
+    /// The line is there. The caller counts it ([`Front::count_hits`]), like those that wait.
     Hit,
-    /// Not its line: the access waits for [`Hierarchy::settle`].
+    /// The line is missing: the access waits for [`Hierarchy::settle`].
     Waits,
     /// Nothing was done: it touches several lines, or no byte.
     Several,
 }
 
-/// The first level's answer for a line that is not the most recent one of its set.
+/// The first level's result for a line that is not the most recent one of its set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
     Hit,
@@ -74,7 +76,7 @@ enum Behind {
     Followed,
 }
 
-/// A line that a core's first level is asked for.
+/// A line that a core's first level is looked up for.
 #[derive(Clone, Copy)]
 pub(super) struct Asks {
     pub line: u64,
@@ -138,11 +140,12 @@ impl Hierarchy {
         Some(Front { rows, shift: self.shifts[0], core: core as u32, cache, hierarchy: self })
     }
 
-    /// A line that is not the most recent one of its set: unless it is followed, says whether the first level has it, else the request waits.
+    /// Looks up a line that is not the most recent one of its set. Unless it is followed, returns
+    /// whether the first level has it; else the request waits.
     #[inline(never)]
     fn behind_front(&mut self, cache: u32, core: u32, line: u64, is_write: bool, asker: Asker) -> Behind {
         // One that was hit often enough is there as others are.
-        if self.stays.follows(line) && !self.caches[cache as usize].has(line) {
+        if self.residencies.follows(line) && !self.caches[cache as usize].has(line) {
             return Behind::Followed;
         }
         let moved = self.caches[cache as usize].move_to_front(line, u64::from(is_write));
@@ -153,7 +156,7 @@ impl Hierarchy {
         Behind::Missed
     }
 
-    /// The request for a line waits, for which another had to make room.
+    /// The request for a line, for which another one was evicted, waits.
     #[inline(always)]
     pub(super) fn missed(&mut self, core: u32, line: u64, is_write: bool, dropped: u64, asker: Asker) {
         let shift = self.shifts[0];
@@ -166,9 +169,10 @@ impl Hierarchy {
         self.waiting.requests.push(request);
     }
 
-    /// [`Hierarchy::access`] of which the answer may come later: true if the first level held every line. Else
-    /// the access waits for [`Hierarchy::settle`] under its tag; until then it is counted as a hit. Whatever the
-    /// rule for accesses that straddle lines, this is [`Straddle::Apart`](crate::Straddle).
+    /// [`Hierarchy::access`] whose result may come later. Returns true if the first level held
+    /// every line. Else the access waits for [`Hierarchy::settle`] under its tag; until then it is
+    /// counted as a hit. Whatever the rule for accesses that straddle lines, this is
+    /// [`Straddle::Apart`](crate::Straddle).
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
@@ -190,7 +194,7 @@ impl Hierarchy {
         self.wait(core, (line..=last >> shift).map(|line| (line, is_write)), is_write, tag, touched)
     }
 
-    /// [`Hierarchy::access_later`] of an access whose bytes are those of fragments, in this order.
+    /// [`Hierarchy::access_later`] for an access that consists of fragments, in this order.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -208,17 +212,19 @@ impl Hierarchy {
         self.wait(access.core(), fragments.iter().flat_map(lines), access.is_write, access.tag, touched)
     }
 
-    /// Makes lines of a core's first level the most recent ones of their sets. Those that are missing wait for [`Hierarchy::settle`]; all
-    /// of them count as hits elsewhere ([`Hierarchy::hit_again`]). `touched` tells, where somebody asks for it, which bits of a
-    /// line are touched ([`touched_bits`]), from its first address and its bytes, and which by accesses with a tag.
+    /// Makes lines of a core's first level the most recent ones of their sets. Missing lines wait
+    /// for [`Hierarchy::settle`]; all of them count as hits elsewhere ([`Hierarchy::hit_again`]).
+    /// `touched` is called for followed lines: from a line's first address and its bytes it
+    /// computes which of its bits are touched ([`touched_bits`]), and which by accesses with a tag.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
     pub fn show(&mut self, core: usize, shown: &[Request], touched: impl Fn(u64, u32, Tag) -> TouchedBits) {
         let mut left = shown;
-        if self.stays.follow_any() {
+        if self.residencies.follow_any() {
             let shift = self.shifts[0];
-            while let Some(at) = left.iter().position(|request| self.stays.follows(request.address >> shift))
+            while let Some(at) =
+                left.iter().position(|request| self.residencies.follows(request.address >> shift))
             {
                 let (before, [request, after @ ..]) = left.split_at(at) else { break };
                 self.show_others(core, before);
@@ -233,7 +239,7 @@ impl Hierarchy {
         self.show_others(core, left);
     }
 
-    /// [`Hierarchy::show`] of lines none of which is followed.
+    /// [`Hierarchy::show`] for lines that are not followed.
     fn show_others(&mut self, core: usize, shown: &[Request]) {
         let Waiting { requests, seen, .. } = &mut self.waiting;
         std::mem::swap(requests, &mut seen.further);
@@ -242,7 +248,7 @@ impl Hierarchy {
         self.write_backs[0] += std::mem::take(&mut seen.dropped);
     }
 
-    /// The same for an access to two lines, the first of which is that of the address.
+    /// The same for an access to two lines, beginning with that of the address.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -295,41 +301,42 @@ impl Hierarchy {
         self.waiting.requests.len()
     }
 
-    /// Returns what waits, which other requests take the place of.
+    /// Returns the waiting requests, and puts others in their place.
     pub fn replace_waiting(&mut self, waiting: Waiting) -> Waiting {
         std::mem::replace(&mut self.waiting, waiting)
     }
 
-    /// [`Hierarchy::settle`] of what waits with another hierarchy of the same shape, whose first level has seen to it; leaves nothing of
-    /// it. All that waited there before must have been settled here.
+    /// [`Hierarchy::settle`] for the waiting requests of another hierarchy of this shape, whose
+    /// first level produced them; leaves them empty. All earlier ones must have been settled here.
     pub fn settle_for(&mut self, waiting: &mut Waiting, told: impl FnMut(Tag, u8, u64)) {
         std::mem::swap(&mut self.waiting, waiting);
         self.settle(told);
         std::mem::swap(&mut self.waiting, waiting);
     }
 
-    /// Counts what the outer levels of another hierarchy of this shape were asked, and those of this one were not
-    /// ([`Hierarchy::settle_for`]).
+    /// Adds the lookups of another hierarchy's outer levels, which this one's did not see
+    /// ([`Hierarchy::settle_for`]). Both have the same shape.
     pub fn count_those_of(&mut self, outer: &Hierarchy) {
-        let answered = self.answered.iter_mut().flatten().zip(outer.answered.iter().flatten());
+        let served = self.served.iter_mut().flatten().zip(outer.served.iter().flatten());
         // What was counted as hits here, and were none, is less than nothing there.
-        answered.for_each(|(all, more)| *all = all.wrapping_add(*more));
+        served.for_each(|(all, more)| *all = all.wrapping_add(*more));
         self.write_backs.iter_mut().zip(&outer.write_backs).for_each(|(all, more)| *all += more);
-        self.stays.take_answers_of(&outer.stays);
+        self.residencies.take_served_of(&outer.residencies);
     }
 
-    /// Lets the outer levels answer what waits: `told` learns the tag of accesses, the deepest level that had to be asked, as
-    /// [`Hierarchy::access`] says it, and how many there are of this kind, bit by bit and in any order. All of them were counted as
-    /// hits before. Of a hierarchy [with first touches](Hierarchy::with_first_touches), those that memory answered and that touched
-    /// a line for the first time are told one level deeper than memory.
+    /// Looks up the waiting requests in the outer levels. `told` receives the tag of accesses, the
+    /// deepest level that had to be looked up, as [`Hierarchy::access`] returns it, and the number
+    /// of such accesses, in any order and in any number of parts. All of them were counted as hits
+    /// before. A hierarchy [with first touches](Hierarchy::with_first_touches) reports those that
+    /// memory served and that touched a line for the first time as one level deeper than memory.
     pub fn settle(&mut self, mut told: impl FnMut(Tag, u8, u64)) {
         let Waiting { mut requests, mut seen, mut several } = std::mem::take(&mut self.waiting);
-        let answered = &mut self.answered;
+        let served = &mut self.served;
         let levels = self.specs.len();
         let mut count = |tag: Tag, is_write: usize, depth: u8, times: u64| {
             // Where there are several shards, another may have counted it.
-            answered[is_write][0] = answered[is_write][0].wrapping_sub(times);
-            answered[is_write][usize::from(depth).min(levels)] += times;
+            served[is_write][0] = served[is_write][0].wrapping_sub(times);
+            served[is_write][usize::from(depth).min(levels)] += times;
             told(tag, depth, times);
         };
         let is_write = |request: &Request| (request.address & Request::WRITE) as usize;
@@ -378,7 +385,7 @@ impl Hierarchy {
         }
         for Several { tag, is_write, depth, is_fetch, part_of } in several.drain(..) {
             if is_fetch {
-                self.stays.answer(depth.min(levels as u8));
+                self.residencies.answer(depth.min(levels as u8));
             }
             if part_of.is_none() {
                 count(tag, usize::from(is_write), depth, 1);

@@ -1,11 +1,12 @@
-//! A hierarchy's way with lines that are followed.
+//! Lines that a hierarchy follows.
 //!
-//! The first level finds them by their mark, here. How deep a fetch goes is known when it is settled: so each has an entry among the
-//! accesses whose answers are put together, and these are answered in their order, by whichever thread.
+//! The first level finds them by their mark, here. The depth of a fetch is known when it is
+//! settled. So each fetch has an entry among the accesses whose results are combined; these are
+//! settled in their order, by any thread.
 
 use crate::lru::deferred::{Asks, Several};
 use crate::lru::hierarchy::Hierarchy;
-use crate::lru::stays::{Entry, Fetched, Followed, MARK, TouchedBits, touched_bits};
+use crate::lru::residencies::{Entry, Fetched, Followed, MARK, TouchedBits, touched_bits};
 use crate::tag::Asker;
 
 impl Hierarchy {
@@ -27,16 +28,17 @@ impl Hierarchy {
         self.follow(cache, core, Asks { line, is_write, asker }, TouchedBits::of_one(touched))
     }
 
-    /// An access to a line that is followed: says whether the first level has it, else the request waits.
+    /// Looks up a line that is followed. Returns whether the first level has it; else the request
+    /// waits.
     #[inline(never)]
     pub(super) fn follow(&mut self, cache: u32, core: u32, asks: Asks, touched: TouchedBits) -> bool {
         let Asks { line, is_write, asker } = asks;
-        let last = self.stays.last(cache, line);
-        let entry = self.stays.entry(last);
+        let last = self.residencies.last(cache, line);
+        let entry = self.residencies.entry(last);
         let mark = if entry == Entry::Marked { MARK } else { 0 };
         let moved = self.caches[cache as usize].move_to_front(line | mark, u64::from(is_write));
         if let Some(last) = last.filter(|_| moved.hit) {
-            let now = self.stays.touch(last, touched.all);
+            let now = self.residencies.touch(last, touched.all);
             if now != entry {
                 self.caches[cache as usize].mark_front(line, now == Entry::Marked);
             }
@@ -52,7 +54,7 @@ impl Hierarchy {
         self.waiting.several.push(fetch);
         let asker = Asker::several(self.waiting.several.len() - 1);
         self.missed(core, line, is_write, moved.last, asker);
-        if self.stays.fetch((cache, core), line, tag, touched) {
+        if self.residencies.fetch((cache, core), line, tag, touched) {
             self.unmark();
         }
         false
@@ -61,28 +63,30 @@ impl Hierarchy {
     /// Takes the marks from lines that are followed no more.
     #[cold]
     fn unmark(&mut self) {
-        let Hierarchy { caches, stays, paths, .. } = self;
+        let Hierarchy { caches, residencies, paths, .. } = self;
         // The first level's caches come first.
         let firsts = paths.iter().map(|path| path[0] as usize + 1).max().unwrap_or(0);
-        caches[..firsts].iter_mut().for_each(|cache| cache.unmark(|line| stays.follows(line)));
+        caches[..firsts].iter_mut().for_each(|cache| cache.unmark(|line| residencies.follows(line)));
     }
 
-    /// Says what a loop touches of a line that it has just asked for: `touched` is as of [`Hierarchy::show`].
+    /// Records the bits that a loop touches of a line that it has just looked up: `touched` is as
+    /// in [`Hierarchy::show`].
     pub fn touch_more(&mut self, core: usize, line: u64, touched: impl FnOnce() -> TouchedBits) {
         let line = line >> self.shifts[0];
-        if self.stays.follows(line) {
-            self.stays.touch_more(self.paths[core][0], line, touched().all);
+        if self.residencies.follows(line) {
+            self.residencies.touch_more(self.paths[core][0], line, touched().all);
         }
     }
 
-    /// Labels the stays that have no label yet, of a hierarchy [with stays](Hierarchy::with_stays).
+    /// Labels the residencies that have no label yet, of a hierarchy [with
+    /// residencies](Hierarchy::with_residencies).
     #[inline]
-    pub fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
-        self.stays.label(self.shifts[0], label);
+    pub fn label_residencies(&mut self, label: impl FnMut(Fetched) -> u32) {
+        self.residencies.label(self.shifts[0], label);
     }
 
-    /// Returns the stays of the lines that were followed, as far as their fetches are settled.
-    pub fn stays(&self) -> Followed {
-        self.stays.all(self.shifts[0])
+    /// Returns the residencies of the followed lines whose fetches are settled.
+    pub fn residencies(&self) -> Followed {
+        self.residencies.all(self.shifts[0])
     }
 }

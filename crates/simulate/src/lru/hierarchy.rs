@@ -4,19 +4,20 @@ use std::ops::Range;
 
 use crate::lru::cache::Cache;
 use crate::lru::deferred::Waiting;
+use crate::lru::residencies::Residencies;
 use crate::lru::row::{DIRTY, EMPTY};
-use crate::lru::stays::Stays;
 use crate::mem_ref::MemRef;
 use crate::model::Sharing;
 use crate::spec::{self, ImpossibleHierarchy, LevelSpec, MAX_LEVELS};
 use crate::tag::Tag;
 use crate::watch::touched::Touched;
 
-/// The way that an access to more than one line asks the outer levels. Either way it counts as one access
+/// The lookups of outer levels by an access to several lines. Either way it counts as one access
 /// and at most one miss at each level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Straddle {
-    /// Each line asks outwards on its own, and only where it missed: what hardware does.
+    /// Each line is looked up in the next level on its own, and only if it missed, as hardware
+    /// does.
     #[default]
     Apart,
     /// If any line missed, all of them are looked up in the next level: Cachegrind's rule.
@@ -26,29 +27,29 @@ pub enum Straddle {
 /// Counters of one level, all its caches together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounters {
-    /// Reads that asked this level.
+    /// Reads that looked up this level.
     pub reads: u64,
-    /// Writes that asked this level.
+    /// Writes that looked up this level.
     pub writes: u64,
-    /// Reads it could not answer.
+    /// Reads that missed.
     pub read_misses: u64,
-    /// Writes it could not answer.
+    /// Writes that missed.
     pub write_misses: u64,
-    /// Dirty lines that went outwards past this level: its own evictions, and those of inner levels for
-    /// lines it does not hold. For the outermost level, lines written to memory.
+    /// Dirty lines that went from this level to the next: its own evictions, and those of inner
+    /// levels for lines it does not hold. For the outermost level, lines written to memory.
     pub write_backs: u64,
 }
 
 impl LevelCounters {
-    /// Counters of each level from the number of accesses by [is write][level that answered].
-    pub(crate) fn from_answers(
+    /// Counters of each level from the number of accesses by [is write][level that served them].
+    pub(crate) fn from_served(
         levels: usize,
-        answered: &[[u64; MAX_LEVELS + 1]; 2],
+        served: &[[u64; MAX_LEVELS + 1]; 2],
         write_backs: &[u64; MAX_LEVELS],
     ) -> Vec<LevelCounters> {
         // Of a shard alone, hits may be less than nothing: others count them.
-        let sum = |answered: &[u64]| answered.iter().fold(0u64, |sum, &more| sum.wrapping_add(more));
-        let beyond = |write: usize, level: usize| sum(&answered[write][level..=levels]);
+        let sum = |served: &[u64]| served.iter().fold(0u64, |sum, &more| sum.wrapping_add(more));
+        let beyond = |write: usize, level: usize| sum(&served[write][level..=levels]);
         (0..levels)
             .map(|level| LevelCounters {
                 reads: beyond(0, level),
@@ -61,14 +62,14 @@ impl LevelCounters {
     }
 }
 
-/// A cache's answer to a request for a line.
+/// A cache's result for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// All that was asked for.
+    /// Everything that was requested.
     Hit,
-    /// [`Model`](crate::Model) only: the line, but not all sectors that were asked for.
+    /// [`Model`](crate::Model) only: the line, but not all requested sectors.
     Part,
-    /// Nothing; it holds the line from now on.
+    /// No part of the line; the cache holds it from now on.
     Miss,
     /// [`Model`](crate::Model) only: nothing, and it does not keep the line either.
     Passed,
@@ -81,36 +82,39 @@ impl Found {
     }
 }
 
-/// Told what goes on inside a hierarchy while it simulates; the layers of this crate are observers.
+/// Observes a hierarchy while it simulates; the layers of this crate are observers.
 ///
-/// `cache` counts the caches over all levels, innermost level first ([`Hierarchy::cache_of`]). Of one line
-/// of one access, the calls come in the order in which the levels are asked.
+/// `cache` counts the caches over all levels, innermost level first ([`Hierarchy::cache_of`]). For
+/// one line of one access, the calls come in the order in which the levels are looked up.
 pub trait Observer {
-    /// A cache was asked for a line by an access.
+    /// An access looked up a line in a cache.
     fn asked(&mut self, level: usize, cache: usize, line: u64, found: Found);
-    /// A cache dropped a line to make room; follows the `asked` that caused it. `note` is what [`Observer::note`] said when the line
-    /// came; 0 of a [`Hierarchy`], which does not ask.
+    /// A cache dropped a line to make room; follows the `asked` that caused it. `note` is what
+    /// [`Observer::note`] returned when the line came; always 0 for a [`Hierarchy`].
     fn evicted(&mut self, level: usize, cache: usize, line: u64, note: u32);
-    /// [`Model`](crate::Model) only: what to say again, as `note`, when the line that just came leaves the cache. Asked for after
-    /// the `asked` or `entered` that tells of it.
+    /// [`Model`](crate::Model) only: returns the `note` that is passed back when the line that just
+    /// came leaves the cache. Called after the `asked` or `entered` that reports the line.
     #[inline(always)]
     fn note(&self) -> u32 {
         0
     }
-    /// [`Model`](crate::Model) only: the cache that is asked next misses because of another core's write.
+    /// [`Model`](crate::Model) only: the cache that is looked up next misses because of another
+    /// core's write.
     #[inline(always)]
     fn lost(&mut self, _level: usize, _cache: usize, _line: u64, _sharing: Sharing) {}
-    /// [`Model`](crate::Model) only: another core's cache has the line of the first level that is asked for next, and newer bytes of
-    /// it than the levels outside.
+    /// [`Model`](crate::Model) only: another core's cache has the first-level line that is looked
+    /// up next, with newer bytes than the outer levels.
     #[inline(always)]
     fn held_elsewhere(&mut self, _line: u64) {}
-    /// [`Model`](crate::Model) only: a cache got a line without being asked for it by an access.
+    /// [`Model`](crate::Model) only: a cache got a line that no access requested from it.
     #[inline(always)]
     fn entered(&mut self, _level: usize, _cache: usize, _line: u64) {}
-    /// [`Model`](crate::Model) only: a cache holds the line of a request that no access waits for, which counts as a use of it.
+    /// [`Model`](crate::Model) only: a cache holds the line of a request that no access waits for.
+    /// That counts as a use of the line.
     #[inline(always)]
     fn reused(&mut self, _level: usize, _cache: usize, _line: u64) {}
-    /// [`Model`](crate::Model) only, and of levels with sectors: a cache fetched so many bytes of a line that it holds.
+    /// [`Model`](crate::Model) only, for levels with sectors: a cache fetched this many bytes of a
+    /// line that it holds.
     #[inline(always)]
     fn filled(&mut self, _level: usize, _cache: usize, _line: u64, _bytes: u64) {}
     /// [`Model`](crate::Model) only: an exclusive cache gave a line to a cache inside it.
@@ -130,7 +134,7 @@ pub trait Observer {
     }
 }
 
-/// Nobody watches.
+/// An observer that ignores everything.
 impl Observer for () {
     #[inline(always)]
     fn asked(&mut self, _level: usize, _cache: usize, _line: u64, _found: Found) {}
@@ -146,22 +150,22 @@ pub struct Hierarchy {
     pub(crate) paths: Vec<Path>,
     pub(crate) shifts: [u32; MAX_LEVELS],
     straddle: Straddle,
-    /// Accesses by [is write][level that answered].
-    pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
+    /// Accesses by [is write][level that served them].
+    pub(crate) served: [[u64; MAX_LEVELS + 1]; 2],
     pub(crate) write_backs: [u64; MAX_LEVELS],
     pub(crate) waiting: Waiting,
-    /// Lines that memory has answered for, where somebody asks for first touches.
+    /// Lines that memory has served, if first touches are counted.
     pub(crate) touched: Option<Touched>,
     /// The lines that are followed.
-    pub(crate) stays: Stays,
+    pub(crate) residencies: Residencies,
 }
 
 /// Index of a core's cache at each level.
 type Path = [u32; MAX_LEVELS];
 
 impl Hierarchy {
-    /// Empty caches: `levels` from the innermost outwards, for cores `0..cores`. Core `c` uses cache number
-    /// `c / shared_by` of each level.
+    /// Empty caches: `levels` from the innermost on, for cores `0..cores`. Core `c` uses cache
+    /// number `c / shared_by` of each level.
     pub fn new(levels: &[LevelSpec], cores: u32) -> Result<Hierarchy, ImpossibleHierarchy> {
         spec::check_all(levels, cores)?;
         let mut caches = Vec::new();
@@ -183,29 +187,30 @@ impl Hierarchy {
             paths,
             shifts,
             straddle: Straddle::default(),
-            answered: [[0; MAX_LEVELS + 1]; 2],
+            served: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
             waiting: Waiting::default(),
             touched: None,
-            stays: Stays::default(),
+            residencies: Residencies::default(),
         })
     }
 
-    /// The same hierarchy, but [`Hierarchy::settle`] tells the first touches of lines apart.
+    /// The same hierarchy, but [`Hierarchy::settle`] reports first touches of lines separately.
     pub fn with_first_touches(mut self) -> Hierarchy {
         self.touched = Some(Touched::new(self.line_bytes()));
         self
     }
 
-    /// The same hierarchy, empty, which follows lines of accesses that are answered later ([`Hierarchy::stays`]): one of so many, and fewer
-    /// when there are too many stays. It does so if all levels have lines of one size and the first has a power of two of sets, and takes
-    /// no other accesses then.
-    pub fn with_stays(mut self, one_of: u64) -> Hierarchy {
+    /// The same hierarchy, empty, that follows the lines of accesses whose results come later
+    /// ([`Hierarchy::residencies`]): one line in `one_of`, and fewer when there are too many
+    /// residencies. It does so if all levels have lines of one size and the first has a power of
+    /// two of sets, and takes no other accesses then.
+    pub fn with_residencies(mut self, one_of: u64) -> Hierarchy {
         // Lines of 4 bytes have no bit to spare for the mark.
         let is_even = self.shifts[0] > 2
             && self.shifts[..self.specs.len()].iter().all(|shift| *shift == self.shifts[0]);
         if is_even && self.caches[0].rows().is_some() {
-            self.stays.begin(one_of);
+            self.residencies.begin(one_of);
         }
         self
     }
@@ -216,12 +221,14 @@ impl Hierarchy {
         self
     }
 
-    /// One access. Returns the deepest level that had to be asked: 0 when the first level held every line,
-    /// 1 when the second level was needed, …, the number of levels when memory was.
+    /// Simulates one access. Returns the deepest level that had to be looked up: 0 when the first
+    /// level held every line, 1 when the second level was needed, …, the number of levels when
+    /// memory was.
     ///
-    /// An access of several lines touches them in ascending order and counts once. A long range is better
-    /// cut by [`touch_lines`](crate::touch_lines) into one access per line. Nothing is touched or counted
-    /// for zero bytes, and a range that would run past the last address is cut there.
+    /// An access of several lines touches them in ascending order and counts once. A long range is
+    /// better cut by [`touch_lines`](crate::touch_lines) into one access per line. Nothing is
+    /// touched or counted for zero bytes, and a range that would run past the last address is cut
+    /// there.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
@@ -254,23 +261,25 @@ impl Hierarchy {
                 self.walk(core, address, is_write, observer)
             }
         };
-        self.answered[usize::from(is_write)][usize::from(depth)] += 1;
+        self.served[usize::from(is_write)][usize::from(depth)] += 1;
         depth
     }
 
-    /// [`Hierarchy::access`] of what no program asks for, a walk of the page tables, say: it is not counted.
+    /// [`Hierarchy::access`] for an access that no program makes, such as a walk of the page
+    /// tables. It is not counted.
     ///
     /// # Panics
     /// If `core` is not below the number of cores.
     pub(crate) fn access_uncounted(&mut self, access: MemRef) -> u8 {
         let depth = self.access(access);
-        self.answered[usize::from(access.is_write)][usize::from(depth)] -= 1;
+        self.served[usize::from(access.is_write)][usize::from(depth)] -= 1;
         depth
     }
 
-    /// Counts accesses as hits of the first level. Those that wait for [`Hierarchy::settle`] are counted so as well, until that says better.
+    /// Counts accesses as hits of the first level. Those that wait for [`Hierarchy::settle`] are
+    /// counted as hits, too, until it corrects that.
     pub fn hit_again(&mut self, is_write: bool, accesses: u64) {
-        let hits = &mut self.answered[usize::from(is_write)][0];
+        let hits = &mut self.served[usize::from(is_write)][0];
         *hits = hits.wrapping_add(accesses);
     }
 
@@ -281,7 +290,7 @@ impl Hierarchy {
 
     /// Counters of each level, innermost first, while nothing waits.
     pub fn counters(&self) -> Vec<LevelCounters> {
-        LevelCounters::from_answers(self.specs.len(), &self.answered, &self.write_backs)
+        LevelCounters::from_served(self.specs.len(), &self.served, &self.write_backs)
     }
 
     /// The levels' shapes, innermost first.
@@ -318,19 +327,19 @@ impl Hierarchy {
         spec::shard_bits(&self.specs)
     }
 
-    /// One line, from the first level outwards until a level has it.
+    /// Looks up one line, from the first level on until a level has it.
     #[inline]
     fn walk(&mut self, core: usize, address: u64, is_write: bool, observer: &mut impl Observer) -> u8 {
         let cache = self.paths[core][0] as usize;
         let line = address >> self.shifts[0];
         let moved = self.caches[cache].move_to_front(line, u64::from(is_write));
         observer.asked(0, cache, line, Found::of(moved.hit));
-        if moved.hit { 0 } else { self.outwards(core, address, moved.last, observer) }
+        if moved.hit { 0 } else { self.look_up_outer(core, address, moved.last, observer) }
     }
 
     /// The rest of a walk, after the first level missed and dropped the entry `dropped`.
     #[inline(never)]
-    pub(crate) fn outwards(
+    pub(crate) fn look_up_outer(
         &mut self,
         core: usize,
         address: u64,
@@ -366,7 +375,8 @@ impl Hierarchy {
         levels as u8
     }
 
-    /// Hands a dirty line that left `level` to the nearest outer level that holds it, else to memory.
+    /// Writes a dirty line that left `level` to the nearest outer level that holds it, else to
+    /// memory.
     fn write_back(&mut self, core: usize, level: usize, address: u64) {
         self.write_backs[level] += 1;
         for outer in level + 1..self.specs.len() {

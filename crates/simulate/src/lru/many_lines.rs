@@ -1,13 +1,14 @@
 //! Many lines through one cache in a row, in a loop that is compiled for the width of its rows.
 //!
-//! Each loop does with a line whatever may be needed, and keeps of that what is: which lines are missing, and which of those that leave
-//! were written, is not to be foretold, and a wrong guess takes the processor longer than both ways together.
+//! Each loop does everything that a line may need, and then keeps what it did need. Which lines are
+//! missing, and which evicted lines were written, cannot be predicted, and a wrong guess costs the
+//! processor more than both ways together.
 
 use crate::lru::row::{DIRTY, Entry, Row};
 use crate::lru::sets::{SetIndex, Sets};
 use crate::tag::{Asker, Tag};
 
-/// Requests whose rows are on their way.
+/// The number of requests whose rows are being fetched.
 const AHEAD: usize = 12;
 /// The rows of smaller caches are near anyway.
 const FAR_BYTES: usize = 512 << 10;
@@ -15,12 +16,13 @@ const FAR_BYTES: usize = 512 << 10;
 /// Bytes of a line of the machine we run on, at least.
 const LINE: usize = 64;
 
-/// Something that a level is asked for.
+/// A request to a level.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// In a line of the level it comes from; what the request is stands in the lowest bits, as lines have at least four bytes.
+    /// An address in a line of the level that the request comes from. The lowest bits hold the kind
+    /// of the request, as lines have at least four bytes.
     pub(crate) address: u64,
-    /// The tag and, above it, the core: one word, as it is only handed on.
+    /// The tag and, above it, the core: one word, as it is only passed on.
     whose: u64,
 }
 
@@ -80,20 +82,20 @@ pub(crate) struct Pass<E> {
 /// The result of a pass.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
-    /// Requests that are answered.
+    /// Requests that were served.
     pub here: Vec<Request>,
-    /// Those that are not, and lines that were written and then dropped.
+    /// Requests that were not served, and lines that were written and then dropped.
     pub further: Vec<Request>,
     /// Number of the latter.
     pub dropped: u64,
 }
 
 impl<E: Entry> Pass<E> {
-    /// Moves lines to the fronts of their rows. Those that are missing go further.
+    /// Moves lines to the fronts of their rows. Missing lines go to `further`.
     ///
     /// # Safety
-    /// `rows` are those of a cache of these sets and ways in rows of `R`, which nothing else refers to; the processor has `R`'s
-    /// instructions.
+    /// `rows` are those of a cache of these sets and ways in rows of `R`, which nothing else refers
+    /// to; the processor has `R`'s instructions.
     #[inline(always)]
     pub unsafe fn show<R: Row<Entry = E>>(&self, shown: &[Request], seen: &mut Seen) {
         // SAFETY: as promised.
@@ -128,7 +130,7 @@ impl<E: Entry> Pass<E> {
         seen.dropped += dropped;
     }
 
-    /// Answers requests. What is missing goes further.
+    /// Serves requests. Missing lines go to `further`.
     ///
     /// # Safety
     /// As of [`Pass::show`].
@@ -184,7 +186,7 @@ impl<E: Entry> Pass<E> {
     }
 }
 
-/// Asks the processor we run on for a row, which of a large cache is seldom near: for two lines at most.
+/// Prefetches the row of a large cache, for at most two lines; it is seldom in the host's caches.
 #[inline(always)]
 pub(crate) fn prefetch<E>(row: *const E, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -217,10 +219,10 @@ impl Writer<'_> {
         Writer { vector, next }
     }
 
-    /// Writes a request, which stays if `stays` is 1 rather than 0.
+    /// Writes a request, and keeps it if `stays` is 1 rather than 0.
     ///
     /// # Safety
-    /// No more stay than `new` was told.
+    /// No more requests are kept than the capacity given to `new`.
     #[inline(always)]
     unsafe fn write_if(&mut self, stays: u64, request: Request) {
         // SAFETY: there is room for what stays, and one more.

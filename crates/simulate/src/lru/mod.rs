@@ -6,6 +6,6 @@ pub mod deferred;
 pub mod follow;
 pub mod hierarchy;
 pub mod many_lines;
+pub mod residencies;
 pub mod row;
 pub mod sets;
-pub mod stays;

@@ -5,13 +5,15 @@
 //!      | tag                | dirty |        unused ways hold EMPTY and stand behind the used ones
 //! ```
 //!
-//! The tag tells lines of a set apart: of a wide entry it is the line's number, of a narrow one that number divided by the number of
-//! sets, less one. Narrow rows are half as long, which counts where they do not fit into the caches of the machine we run on. With 1024
-//! sets of 64 bytes they have tags for all addresses of a program (47 bits) but the lowest 64 KiB, where systems let nothing be.
+//! The tag identifies a line in its set: in a wide entry it is the line's number, in a narrow one
+//! that number divided by the number of sets, less one. Narrow rows are half as long, which matters
+//! where rows do not fit into the caches of the host. With 1024 sets of 64 bytes they have tags for
+//! all addresses of a program (47 bits) except the lowest 64 KiB, which systems leave unmapped.
 //!
 //! A touch moves its entry to the front. The position of an entry is its LRU rank, so there are no
-//! counters or stamps to keep, and the way to evict is always the last. A miss is the same move with the
-//! last entry falling out, which lets hit and miss share one branch-free body in the vector form.
+//! counters or stamps to keep, and the way to evict is always the last. A miss is the same move
+//! with the last entry falling out, which lets hit and miss share one branch-free body in the
+//! vector form.
 
 use std::marker::PhantomData;
 
@@ -49,7 +51,7 @@ pub(crate) trait Entry: Copy + Eq + 'static {
     /// The line that has this tag in a set.
     fn join(set: usize, tag: u64, sets: impl Sets) -> u64;
 
-    /// Returns whether a line has a tag, if there are so many sets.
+    /// Returns whether a line has a tag in a cache with this number of sets.
     fn has_tag(line: u64, sets: u64) -> bool;
 
     /// The fastest operations for this many ways on this processor.
@@ -139,8 +141,8 @@ impl Entry for u32 {
 pub(crate) struct Moved {
     /// The line was there.
     pub hit: bool,
-    /// On a miss, the [bits](Entry::bits) of the entry that fell out; may be those of [`Entry::EMPTY`]. On a hit, those of any entry
-    /// that is soon at hand.
+    /// On a miss, the [bits](Entry::bits) of the entry that was evicted, perhaps those of
+    /// [`Entry::EMPTY`]. On a hit, the bits of any entry.
     pub last: u64,
 }
 
@@ -149,7 +151,7 @@ pub(crate) trait Row {
     /// The type of their entries.
     type Entry: Entry;
 
-    /// Entries from one row of so many ways to the next, at least two; those from `ways` on are [`Entry::EMPTY`].
+    /// Entries from one row to the next, at least two; those from `ways` on are [`Entry::EMPTY`].
     fn stride(ways: usize) -> usize;
 
     /// Moves the line with a tag to the front of the row and marks it dirty if `dirty` is [`DIRTY`] rather than 0.
@@ -165,10 +167,11 @@ pub(crate) trait Row {
     unsafe fn mark_dirty(row: *mut Self::Entry, ways: usize, tag: u64) -> bool;
 }
 
-/// Operations on rows of a given number of ways, one by one or in a pass over many ([`crate::lru::many_lines`]).
+/// Operations on rows of a given number of ways, one by one or in a pass over many
+/// ([`crate::lru::many_lines`]).
 ///
-/// It is chosen once per cache. A call through a pointer costs less here than compiling everything around it for each width and
-/// each instruction set; where many rows are moved in a row, it is one call for all of them.
+/// They are chosen once per cache. A call through a pointer costs less here than compiling
+/// everything around it for each width and each instruction set. A pass over many rows is one call.
 #[derive(Clone, Copy)]
 pub(crate) struct RowOps<E: Entry> {
     /// [`Row::stride`].
@@ -235,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The vector forms do exactly what the plain form does, for every width they handle.
+        /// Vector forms equal the plain form for every width they handle.
         #[cfg(target_arch = "x86_64")]
         #[test]
         fn vectors_move_like_plain_code(

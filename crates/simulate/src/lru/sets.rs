@@ -13,7 +13,8 @@ pub(crate) struct SetIndex {
     sets: u64,
     /// 0 when `sets` is a power of two.
     reciprocal: u64,
-    /// 62 + l less the 64 bits that are dropped anyway: at least 0, as 3 is the least of the other numbers.
+    /// 62 + l, less the 64 bits that are dropped anyway: at least 0, since numbers that are no
+    /// powers of two are at least 3.
     shift: u32,
 }
 
@@ -63,7 +64,7 @@ impl SetIndex {
     }
 }
 
-/// Sets, and what tells their lines apart.
+/// The number of sets, and how lines of a set are distinguished.
 pub(crate) trait Sets: Copy {
     /// The set of a line number below 2^62, and the number divided by that of the sets.
     fn split(self, line: u64) -> (usize, u64);

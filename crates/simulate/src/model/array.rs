@@ -1,4 +1,4 @@
-//! The tags of one cache: which line is in which way, and what is known of it.
+//! The tags of one cache: which line is in which way, and its state.
 
 use super::policy::{self, Policy};
 use super::spec::ModelLevel;
@@ -6,10 +6,11 @@ use crate::lru::sets::SetIndex;
 
 /// Written since it came in, and newer than what the levels outside have.
 pub(super) const DIRTY: u8 = 1;
-/// In a first-level cache under MESI: the line is in state E or M, so a write needs to ask nobody.
+/// In a first-level cache under MESI: the line is in state E or M, so a write needs no request to
+/// others.
 pub(super) const OWNED: u8 = 2;
-/// With [`OWNED`]: some other cache lost the line to a write and has not come back for it, so what is written
-/// must be noted.
+/// With [`OWNED`]: another cache lost the line to a write and has not fetched it since, so written
+/// bytes must be recorded.
 pub(super) const CONTESTED: u8 = 4;
 /// Brought by a prefetcher of this cache and not used yet.
 pub(super) const PREFETCHED: u8 = 8;
@@ -32,7 +33,7 @@ pub(super) struct Array {
     /// 2^(40 + l) / `ways`, rounded up, and 40 + l, where 2^l is not less than `ways`: see [`Array::place`].
     reciprocal: u64,
     shift: u32,
-    /// Line number + 1, or 0 for an empty way: memory that was never used stays the kernel's.
+    /// Line number + 1, or 0 for an empty way: memory that was never used needs no pages.
     lines: Vec<u64>,
     flags: Vec<u8>,
     notes: Vec<u32>,
@@ -98,7 +99,7 @@ impl Array {
         (set, slot - set * self.ways)
     }
 
-    /// Brings in a line that is not here, and says which one made room.
+    /// Inserts a line that is not here, and returns the slot and the line that made room.
     pub fn insert(&mut self, line: u64, flags: u8, sectors: u64) -> (usize, Option<Left>) {
         let set = self.sets.of(line);
         let start = set * self.ways;
@@ -125,7 +126,7 @@ impl Array {
         Some(left)
     }
 
-    /// Returns what is in a slot.
+    /// Returns the line in a slot.
     pub fn peek(&self, slot: usize) -> Option<Left> {
         let line = self.lines[slot].checked_sub(1)?;
         Some(Left { line, flags: self.flags[slot], sectors: self.sectors(slot), note: self.notes[slot] })

@@ -1,4 +1,4 @@
-//! MESI: what an access takes from the caches that its core does not use.
+//! MESI: how an access takes lines from the caches that its core does not use.
 
 use std::ops::RangeInclusive;
 
@@ -11,14 +11,14 @@ use crate::lru::hierarchy::Observer;
 /// The copies that caches of other cores had.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Claimed {
-    /// One of them has the line, or had it until this write.
+    /// Another cache has the line, or had it until this write.
     pub shared: bool,
-    /// One of them had newer bytes than the levels outside.
+    /// Another cache had newer bytes than the outer levels.
     pub dirty: bool,
 }
 
 impl Model {
-    /// A second core runs: what the caches hold is the first one's own.
+    /// A second core begins to run: until now the first one owned everything in the caches.
     pub(super) fn meet(&mut self) {
         let Some(mut directory) = Directory::of(&self.spec, &self.paths) else { return };
         for (cache, array) in self.arrays.iter_mut().enumerate().take(directory.tracked()) {
@@ -31,8 +31,8 @@ impl Model {
         self.directory = Some(directory);
     }
 
-    /// Makes a request possible: for a write, no cache off the core's way keeps the line; for a read, none
-    /// keeps it as its own.
+    /// Prepares the other caches for a request: for a write, no cache off the core's way keeps the
+    /// line; for a read, none keeps it exclusively.
     pub(super) fn claim(&mut self, request: &Request, observer: &mut impl Observer) -> Claimed {
         let mut claimed = Claimed::default();
         let Some(directory) = &mut self.directory else { return claimed };
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// A cache no longer has a line; of a granule of several lines it may have others.
+    /// A cache no longer has a line; it may have other lines of the granule.
     pub(super) fn leaves(&mut self, level: usize, cache: usize, left: Left) {
         self.prefetch[level].useless += u64::from(left.flags & PREFETCHED != 0);
         let shift = self.line_shifts[level];

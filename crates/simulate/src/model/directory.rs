@@ -1,7 +1,7 @@
 //! Which private caches hold a line, and which lost it to another core's write.
 //!
-//! Lines are tracked in *granules*: the longest line of the levels of which there are several caches. Caches
-//! of which there is only one are on every core's way and never have to be asked.
+//! Lines are tracked in *granules*: the longest line of the levels of which there are several
+//! caches. A level with only one cache is on every core's way, so it need not be tracked.
 
 use rustc_hash::FxHashMap;
 
@@ -24,11 +24,11 @@ pub(super) struct Loss {
 pub(super) struct Directory {
     /// Address bits within a granule.
     shift: u32,
-    /// Caches `0..caches` are tracked, with one bit each in so many words.
+    /// Caches `0..caches` are tracked, with one bit each in `words` words.
     caches: usize,
     words: usize,
     entries: FxHashMap<u64, u32>,
-    /// The last granule looked up and its entry: an access asks several times for the same.
+    /// The last granule looked up and its entry: an access looks up the same one several times.
     memo: (u64, Option<u32>),
     /// `words` for each entry.
     holders: Vec<u64>,
@@ -112,7 +112,7 @@ impl Directory {
         }
     }
 
-    /// A cache got a line of the granule: whatever it had lost is made good.
+    /// A cache got a line of the granule: it has not lost it any more.
     pub fn enters(&mut self, cache: usize, address: u64) {
         let entry = match self.entry(address) {
             Some(entry) => entry,
@@ -155,7 +155,7 @@ impl Directory {
         self.entry(address).is_some_and(|entry| !self.losses[entry].is_empty())
     }
 
-    /// A core wrote the bytes `first..=last`: those who lost the granule did not see it.
+    /// A core wrote the bytes `first..=last`: the caches that lost the granule do not have them.
     pub fn written(&mut self, core: usize, first: u64, last: u64) {
         let Some(entry) = self.entry(first) else { return };
         let bytes = self.bytes(first, last);

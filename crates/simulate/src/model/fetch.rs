@@ -1,4 +1,4 @@
-//! Prefetchers: what they see, what they set off, and what it was good for.
+//! Prefetchers: what they see, what they fetch, and whether it was useful.
 
 use super::Model;
 use super::array::{Left, PREFETCHED};
@@ -26,7 +26,7 @@ pub(super) fn ahead(spec: &ModelSpec, level: &ModelLevel) -> Option<Box<Ahead>> 
 }
 
 impl Model {
-    /// [`Self::see`] of an access that the first level answers from this slot.
+    /// [`Self::see`] for an access that the first level serves from this slot.
     #[inline]
     pub(super) fn see_hit(&mut self, cache: usize, request: &Request, slot: usize) {
         let Some(ahead) = &mut self.ahead[cache] else { return };
@@ -111,7 +111,8 @@ impl Model {
         }
     }
 
-    /// Fetches what the access made prefetchers want. A prefetch can make only those of outer levels want more.
+    /// Fetches the lines that prefetchers want after an access. A prefetch can set off only
+    /// prefetchers of outer levels.
     #[inline]
     pub(super) fn fetch_ahead(&mut self, observer: &mut impl Observer) {
         if !self.wanted.is_empty() {

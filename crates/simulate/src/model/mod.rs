@@ -24,15 +24,16 @@ use crate::tag::Tag;
 
 pub use spec::{Coherence, Inclusion, ModelLevel, ModelSpec, Prefetch, Replacement, Write};
 
-/// The answer to one access.
+/// The result of one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The deepest level that had to be asked, as [`Hierarchy::access`](crate::Hierarchy::access) has it.
+    /// The deepest level that had to be looked up, as
+    /// [`Hierarchy::access`](crate::Hierarchy::access) returns it.
     pub depth: u8,
     /// The line, or its newest bytes, came from a cache of another core.
     pub transfer: bool,
-    /// Another core's write is why the access missed, at the innermost level where that is so. Of several
-    /// lines, the first that was truly shared, else the first.
+    /// Another core's write caused the miss, at the innermost level where that is so. If there are
+    /// several lines, the first that was truly shared, else the first.
     pub sharing: Option<Sharing>,
 }
 
@@ -51,7 +52,7 @@ pub struct Sharing {
 /// Traffic of one level besides demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelTraffic {
-    /// Writes that went on outwards, through the level or past it.
+    /// Writes that went on to the next level, through this one or past it.
     pub passed_writes: u64,
     /// Lines that left because an outer inclusive level dropped them.
     pub back_invalidations: u64,
@@ -62,7 +63,7 @@ pub struct LevelTraffic {
 /// Messages that keep caches the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoherenceCounters {
-    /// Writes that found their line in the first level but had to ask for ownership.
+    /// Writes that hit the first level but needed ownership.
     pub upgrades: u64,
     /// Accesses' lines that came from another core's cache.
     pub transfers: u64,
@@ -77,49 +78,56 @@ pub struct CoherenceCounters {
 pub struct PrefetchCounters {
     /// Lines fetched ahead.
     pub issued: u64,
-    /// Lines of those that a core or a prefetcher inside asked for before they left.
+    /// Prefetched lines that a core or an inner prefetcher requested before they left.
     pub useful: u64,
-    /// Useful lines that were asked for before they had come ([`ModelSpec::fill_accesses`]).
+    /// Useful lines that were requested before they had come ([`ModelSpec::fill_accesses`]).
     pub late: u64,
     /// Lines that left unused.
     pub useless: u64,
-    /// Demand misses of lines that had made room for a prefetch; of the last 4,096 or so such lines.
+    /// Demand misses of lines that a prefetch had evicted; about the last 4,096 such lines are
+    /// remembered.
     pub pollution: u64,
 }
 
-/// Caches of any kind: what [`Hierarchy`](crate::Hierarchy) leaves out, at its price.
+/// Caches of any kind: everything that [`Hierarchy`](crate::Hierarchy) leaves out, at the cost of
+/// speed.
 ///
 /// # Levels
 ///
-/// Levels are asked from the innermost outwards. Each level has its own rules:
+/// Levels are looked up from the innermost on. Each level has its own rules:
 ///
 /// - **Replacement**: [`Replacement`], one file each in `policy/`.
-/// - **Inclusion**: [`Inclusion`]. What an inclusive level drops leaves the caches inside it at the same time;
-///   dirty copies go outwards with it. An exclusive level is filled by evictions only.
-/// - **Writes**: a write goes outwards until a write-back level holds its line. A level that it does not find
-///   the line in brings it in, or is passed by ([`ModelLevel::write_allocate`]). Once a level has answered,
-///   what still goes outwards is no demand: it does not add to the access's depth.
-/// - **Sectors**: a level with sectors fetches those that are touched and missing, and what lies between them.
-///   A missing sector of a line that is there is a miss that evicts nothing.
+/// - **Inclusion**: [`Inclusion`]. What an inclusive level drops leaves the caches inside it at the
+///   same time; dirty copies go to the next level with it. An exclusive level is filled by
+///   evictions only.
+/// - **Writes**: a write goes from level to level until a write-back level holds its line. A level
+///   that misses the line fetches it, or is bypassed ([`ModelLevel::write_allocate`]). Once a level
+///   has served the access, what goes further is no demand: it does not add to the access's depth.
+/// - **Sectors**: a level with sectors fetches those that are touched and missing, and what lies
+///   between them. A missing sector of a line that is there is a miss that evicts nothing.
 ///
-/// - **Prefetch**: [`Prefetch`], one file each in `prefetch/`. After an access, the lines its level's prefetchers
-///   want and lack are fetched in the order in which they were asked for. A prefetch is no demand, but the
-///   levels outside are asked as for any request, and their prefetchers see it.
+/// - **Prefetch**: [`Prefetch`], one file each in `prefetch/`. After an access, the lines that its
+///   level's prefetchers want and the level lacks are fetched in the order in which they were
+///   requested. A prefetch is no demand, but the outer levels are looked up as for any request, and
+///   their prefetchers see it.
 ///
 /// # Coherence
 ///
-/// With [`Coherence::Mesi`] a write leaves no copy in a cache that the writing core does not use, at whatever
-/// level; a read takes exclusive ownership from there, and a dirty copy is written to the nearest level
-/// outside that holds the line. Ownership (E or M) is kept in the first-level caches and granted when no other
-/// core's cache holds the line: the directory knows every eviction. A dirty copy that a write takes moves to
-/// the writer without a write-back, and nothing that several cores have is dirty in one of them. As in the Illinois protocol (Papamarcos and Patel, ISCA 1984), a core
-/// gets the line from another core's cache if its own caches do not have it ([`Answer::transfer`]).
+/// With [`Coherence::Mesi`] a write leaves no copy in a cache that the writing core does not use,
+/// at whatever level; a read takes exclusive ownership from there, and a dirty copy is written to
+/// the nearest level outside that holds the line. Ownership (E or M) is kept in the first-level
+/// caches and granted when no other core's cache holds the line: the directory knows every
+/// eviction. A dirty copy that a write takes moves to the writer without a write-back, and nothing
+/// that several cores have is dirty in one of them. As in the Illinois protocol (Papamarcos and
+/// Patel, ISCA 1984), a core gets the line from another core's cache if its own caches do not have
+/// it ([`Answer::transfer`]).
 ///
-/// A miss is a *coherence miss* if the cache lost the line to another core's write and has not had it since.
-/// It is **true** sharing if the access touches a byte that a core not using this cache wrote since then, and
-/// **false** sharing otherwise: the rule of Torrellas, Lam and Hennessy (IEEE Transactions on Computers, 1994).
-/// It looks at the missing access only, so it calls false what Dubois et al. (ISCA 1993) call essential when
-/// a later access, before the line leaves again, reads a new value.
+/// A miss is a *coherence miss* if the cache lost the line to another core's write and has not had
+/// it since. It is **true** sharing if the access touches a byte that a core not using this cache
+/// wrote since then, and **false** sharing otherwise: the rule of Torrellas, Lam and Hennessy (IEEE
+/// Transactions on Computers, 1994). It looks at the missing access only, so it calls false what
+/// Dubois et al. (ISCA 1993) call essential when a later access, before the line leaves again,
+/// reads a new value.
 pub struct Model {
     spec: ModelSpec,
     arrays: Vec<Array>,
@@ -131,8 +139,8 @@ pub struct Model {
     level_of: Vec<u8>,
     line_shifts: [u32; MAX_LEVELS],
     unit_shifts: [u32; MAX_LEVELS],
-    /// Accesses by [is write][level that answered].
-    answered: [[u64; MAX_LEVELS + 1]; 2],
+    /// Accesses by [is write][level that served them].
+    served: [[u64; MAX_LEVELS + 1]; 2],
     write_backs: [u64; MAX_LEVELS],
     traffic: [LevelTraffic; MAX_LEVELS],
     /// Accesses so far.
@@ -150,7 +158,8 @@ pub struct Model {
     lines: Vec<u64>,
     /// Private caches of different cores are kept the same.
     coherent: bool,
-    /// If they are, made when a second core runs: a core alone owns all that it has, and asks nobody.
+    /// The directory, made when a second core runs: a single core owns everything, and asks no
+    /// other.
     directory: Option<Directory>,
     coherence: CoherenceCounters,
     /// Caches off a core's way; empty between uses.
@@ -190,7 +199,7 @@ impl Model {
             level_of,
             line_shifts,
             unit_shifts,
-            answered: [[0; MAX_LEVELS + 1]; 2],
+            served: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
             traffic: [LevelTraffic::default(); MAX_LEVELS],
             clock: 0,
@@ -239,11 +248,12 @@ impl Model {
     pub(crate) fn begin(&mut self, core: usize) {
         self.clock += 1;
         if core != self.last_core {
-            self.turn(core);
+            self.iteration(core);
         }
     }
 
-    /// Returns what the bytes of an access up to the `last` meet, that lie side by side; if it `goes_on`, others of them came before.
+    /// Simulates the bytes of an access up to `last`, which lie side by side; if it `goes_on`,
+    /// others of them came before.
     #[inline(always)]
     pub(crate) fn access_part(
         &mut self,
@@ -271,10 +281,10 @@ impl Model {
         outcome
     }
 
-    /// Counts an access that met all this.
+    /// Counts an access with this outcome.
     #[inline(always)]
     pub(crate) fn count_answer(&mut self, is_write: bool, outcome: Answer) -> Answer {
-        self.answered[usize::from(is_write)][usize::from(outcome.depth)] += 1;
+        self.served[usize::from(is_write)][usize::from(outcome.depth)] += 1;
         if let Some(sharing) = outcome.sharing {
             let counter = if sharing.is_true {
                 &mut self.coherence.true_sharing
@@ -289,25 +299,25 @@ impl Model {
     /// Demand at each level, innermost first, counted as [`Hierarchy::counters`](crate::Hierarchy::counters)
     /// has it.
     pub fn counters(&self) -> Vec<LevelCounters> {
-        LevelCounters::from_answers(self.spec.levels.len(), &self.answered, &self.write_backs)
+        LevelCounters::from_served(self.spec.levels.len(), &self.served, &self.write_backs)
     }
 
-    /// Returns what else happened at each level, innermost first.
+    /// Returns the traffic of each level besides demand, innermost first.
     pub fn traffic(&self) -> &[LevelTraffic] {
         &self.traffic[..self.spec.levels.len()]
     }
 
-    /// Returns what coherence took; all zero without it.
+    /// Returns the counts of coherence; all zero without it.
     pub fn coherence(&self) -> CoherenceCounters {
         self.coherence
     }
 
-    /// Returns what the prefetchers of each level did, innermost first.
+    /// Returns the counts of each level's prefetchers, innermost first.
     pub fn prefetch(&self) -> &[PrefetchCounters] {
         &self.prefetch[..self.spec.levels.len()]
     }
 
-    /// Returns what is modelled.
+    /// Returns the specification of the model.
     pub fn spec(&self) -> &ModelSpec {
         &self.spec
     }
@@ -336,8 +346,9 @@ impl Model {
         lines.map(move |(line, flags)| Held { line, dirty: flags & DIRTY != 0, owned: owned(flags) })
     }
 
-    /// As [`Hierarchy::shard_bits`](crate::Hierarchy::shard_bits): all of the model's rules are kept per set
-    /// or per line. Prefetchers alone are not, so with any of them there are none.
+    /// Like [`Hierarchy::shard_bits`](crate::Hierarchy::shard_bits): all of the model's rules are
+    /// kept per set or per line, except those of prefetchers. With any of them there are no shard
+    /// bits.
     pub fn shard_bits(&self) -> Range<u32> {
         if self.spec.levels.iter().any(|level| !level.prefetch.is_empty()) {
             return 0..0;
@@ -348,7 +359,7 @@ impl Model {
 
     /// Another core than before makes an access.
     #[inline(never)]
-    fn turn(&mut self, core: usize) {
+    fn iteration(&mut self, core: usize) {
         self.last_core = core;
         self.busy += u64::from(!std::mem::replace(&mut self.ran[core], true));
         if self.coherent && self.busy > 1 && self.directory.is_none() {
@@ -407,7 +418,7 @@ impl Model {
 pub struct Held {
     /// Its line number.
     pub line: u64,
-    /// It is newer than what the levels outside have.
+    /// Its bytes are newer than those of the outer levels.
     pub dirty: bool,
     /// In the first level under MESI: no cache off this one's way has it (state E or M).
     pub owned: bool,

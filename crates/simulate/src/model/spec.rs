@@ -23,21 +23,21 @@ pub enum Replacement {
 /// A level's relation to the lines that the levels inside it hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inclusion {
-    /// It keeps what passes through it, and what it drops may stay inside.
+    /// It keeps what passes through it; lines that it drops may stay inside.
     #[default]
     NonInclusive,
     /// Everything: a line it drops leaves the caches inside it, too.
     Inclusive,
-    /// Nothing that the next level inside has on its way through: it is filled by what that level evicts,
-    /// and a line found here moves inwards (a victim cache). Where several inner caches share it, a line
-    /// that one of them evicted may still be in another.
+    /// A victim cache: it keeps nothing on its way to the next inner level, and is filled by what
+    /// that level evicts. A line found here moves inwards. Where several inner caches share it, a
+    /// line that one of them evicted may still be in another.
     Exclusive,
 }
 
 /// The treatment of a write that finds its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Write {
-    /// It stays in the line, which is written out when it leaves.
+    /// The write stays in the line, which is written out when it leaves.
     #[default]
     Back,
     /// It goes on to the next level as well.
@@ -47,14 +47,14 @@ pub enum Write {
 /// The protocol that keeps the private caches of different cores the same, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coherence {
-    /// They do not know of each other.
+    /// They are independent of each other.
     #[default]
     None,
     /// Modified, exclusive, shared, invalid.
     Mesi,
 }
 
-/// A prefetcher: it fetches lines before they are asked for.
+/// A prefetcher: it fetches lines before they are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefetch {
     /// The line after one that misses, or that was prefetched and is used for the first time.
@@ -78,15 +78,16 @@ pub struct ModelLevel {
     pub inclusion: Inclusion,
     /// The treatment of a write that finds its line here.
     pub write: Write,
-    /// True if a write that does not find its line here brings it in; else the write passes on outwards.
+    /// True if a write that misses fetches the line; else the write goes on to the next level.
     pub write_allocate: bool,
-    /// Lines have one tag but are fetched in sectors of so many bytes; `None`: whole.
+    /// Lines have one tag but are fetched in sectors of this size; `None`: whole.
     pub sector_bytes: Option<u32>,
     /// The prefetchers of each cache of the level; an exclusive level has none.
     pub prefetch: Vec<Prefetch>,
 }
 
-/// As [`Hierarchy`](crate::Hierarchy) has it: LRU, non-inclusive, write-back, write-allocate, whole lines.
+/// The rules of [`Hierarchy`](crate::Hierarchy): LRU, non-inclusive, write-back, write-allocate,
+/// whole lines.
 impl From<LevelSpec> for ModelLevel {
     fn from(shape: LevelSpec) -> ModelLevel {
         ModelLevel {
@@ -137,7 +138,7 @@ impl ModelLevel {
 /// The levels and cores of a [`Model`](super::Model).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelSpec {
-    /// From the innermost outwards.
+    /// From the innermost on.
     pub levels: Vec<ModelLevel>,
     /// Cores `0..cores`; core `c` uses cache number `c / shared_by` of each level.
     pub cores: u32,
@@ -145,9 +146,9 @@ pub struct ModelSpec {
     pub coherence: Coherence,
     /// Bytes of a page, a power of two: prefetchers do not leave it.
     pub page_bytes: u64,
-    /// Number of accesses that each core that has made any makes while a prefetched line is on its way. The model has no
-    /// time: a prefetched line whose first use is among so many accesses of all cores after the one that set
-    /// it off counts as late, and as useful all the same.
+    /// Number of accesses that each active core makes while a prefetched line is on its way. The
+    /// model has no time: a prefetched line counts as late if it is used before all cores together
+    /// have made that many. It counts as useful as well.
     pub fill_accesses: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The way of a request outwards, and what the lines it replaces set off.
+//! The path of a request through the levels, and what happens to the lines it replaces.
 
 use super::array::{DIRTY, Left, PREFETCHED};
 use super::directory::Loss;
@@ -31,13 +31,13 @@ pub(super) enum Origin {
 /// The end of a request.
 pub(super) struct Walked {
     pub depth: u8,
-    /// A write-back level keeps what was written.
+    /// A write-back level keeps the write.
     pub kept_dirty: bool,
     pub sharing: Option<Sharing>,
 }
 
 impl Model {
-    /// Asks the levels outwards until one has what is needed and what is written is kept.
+    /// Looks up level after level until one has what is needed and a level keeps what is written.
     ///
     /// `shared`: a cache off the core's way has the line, and keeps it.
     pub(super) fn walk(
@@ -58,7 +58,7 @@ impl Model {
         // The bytes of the request are still to be written outside.
         let mut write = request.is_write;
         // The core waits no longer, or never did.
-        let mut answered = !demand;
+        let mut served = !demand;
         let (mut first, mut last) = (request.first, request.last);
         // Where the line was put last.
         let mut keeper = None;
@@ -78,11 +78,11 @@ impl Model {
             let hit = missing == 0;
             let mut left = None;
             // A cache's prefetchers see what comes from inside it.
-            let ahead = self.ahead[cache].is_some() && (!answered || (!demand && level > from));
+            let ahead = self.ahead[cache].is_some() && (!served || (!demand && level > from));
             if ahead {
-                self.see(level, request, first, slot.filter(|_| hit), !answered);
+                self.see(level, request, first, slot.filter(|_| hit), !served);
             }
-            if !answered {
+            if !served {
                 if !hit && let Some(sharing) = self.lost(cache, request) {
                     observer.lost(level, cache, line, sharing);
                     walked.sharing.get_or_insert(sharing);
@@ -106,7 +106,7 @@ impl Model {
                     let array = &mut self.arrays[cache];
                     array.used(found);
                     array.add_sectors(found, missing);
-                    if answered {
+                    if served {
                         observer.reused(level, cache, line);
                     }
                     self.fill(level, cache, line, missing, observer);
@@ -119,7 +119,7 @@ impl Model {
                     }
                     (slot, left) = (Some(new), out);
                     self.enters(cache, first);
-                    if answered {
+                    if served {
                         observer.entered(level, cache, line);
                     }
                     self.arrays[cache].set_note(new, observer.note());
@@ -128,8 +128,8 @@ impl Model {
                 None => {}
             }
             if hit {
-                if !answered {
-                    answered = true;
+                if !served {
+                    served = true;
                     walked.depth = level as u8;
                 }
                 need = false;
@@ -237,7 +237,8 @@ impl Model {
         }
     }
 
-    /// Hands a dirty line of a cache to the nearest write-back level outside that holds it, else to memory.
+    /// Writes a dirty line of a cache to the nearest outer write-back level that holds it, else to
+    /// memory.
     pub(super) fn write_back(&mut self, level: usize, cache: usize, left: Left) {
         let core = self.first_core[cache];
         let address = left.line << self.line_shifts[level];
@@ -256,8 +257,8 @@ impl Model {
         }
     }
 
-    /// An inclusive cache dropped a line: so do the caches inside it. Gives [`DIRTY`] if one of them had newer
-    /// bytes, else 0.
+    /// An inclusive cache dropped a line: the caches inside it drop it, too. Returns [`DIRTY`] if
+    /// one of them had newer bytes, else 0.
     fn back_invalidate(&mut self, level: usize, cache: usize, line: u64, observer: &mut impl Observer) -> u8 {
         let cores = self.first_core[cache]..self.paths.len();
         let users = self.spec.levels[level].shape.shared_by as usize;
@@ -287,7 +288,7 @@ impl Model {
         dirty
     }
 
-    /// Returns whose write a miss of the request in this cache is due to.
+    /// Returns the write to which a miss of the request in this cache is due.
     fn lost(&mut self, cache: usize, request: &Request) -> Option<Sharing> {
         let directory = self.directory.as_mut().filter(|directory| directory.tracks(cache))?;
         let loss: Loss = directory.take_loss(cache, request.first)?;

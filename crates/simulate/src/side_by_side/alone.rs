@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Act, Pace, Step, Ticks, fixed};
 
-/// The same stages as those of a thread among others, but what one does depends on nobody, so program order is enough.
+/// Like a thread among others, with the same stages. A stage depends on no other thread, so program
+/// order is enough.
 #[derive(Default)]
 pub(crate) struct Alone {
     clock: Ticks,
@@ -88,7 +89,7 @@ impl Alone {
         self.issue(own.into(), pace);
     }
 
-    /// Everything is done before what follows.
+    /// Finishes everything that has begun, before what follows.
     pub fn drain(&mut self) {
         self.clock = self.clock.max(self.retired);
         self.window.clear();

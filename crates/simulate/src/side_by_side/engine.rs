@@ -6,12 +6,13 @@ use super::past::Past;
 use super::thread::{Shared, Stage, Thread};
 use super::{Item, NEVER, Pace, Program, Ticks};
 
-/// Which steps are simulated: all, or of each `every` windows of so many steps one, which then counts that often.
+/// Which steps are simulated: all, or one of each `every` windows of a fixed number of steps, which
+/// then counts `every` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
     /// Steps of all threads in a window.
     pub window: u64,
-    /// One window of so many is simulated.
+    /// One window of this many is simulated.
     pub every: u64,
 }
 
@@ -44,11 +45,11 @@ pub struct Outcome {
     pub threads: Vec<ThreadOutcome>,
     /// The transfers.
     pub pairs: Vec<(Pair, Taken)>,
-    /// Acquisitions that could not have what they waited for: the program's order is not what it says.
+    /// Acquisitions that could not have what they waited for: the recorded order is not consistent.
     pub unmet: u64,
 }
 
-/// Has all threads run on cores of their own. There are `lines` lines.
+/// Runs each thread on its own core. There are `lines` lines.
 pub fn simulate(program: &mut dyn Program, lines: usize, pace: &Pace, sampling: Sampling) -> Outcome {
     let threads = program.threads();
     let mut run = Run {
@@ -68,7 +69,7 @@ pub fn simulate(program: &mut dyn Program, lines: usize, pace: &Pace, sampling: 
 
 struct Run {
     threads: Vec<Thread>,
-    /// Indexed by thread: what happens next, and when.
+    /// Indexed by thread: its next stage, and when it begins.
     next: Vec<(Ticks, Stage)>,
     lines: Vec<Line>,
     ledger: Ledger,
@@ -94,7 +95,7 @@ impl Run {
         self.add_up(sampling.every);
     }
 
-    /// Simulates so many steps; whether anything is left then.
+    /// Simulates `most` steps; returns whether anything is left.
     fn window(&mut self, program: &mut dyn Program, most: u64) -> bool {
         let first: u64 = self.threads.iter().map(|thread| thread.steps).sum();
         let end = first.saturating_add(most);
@@ -134,7 +135,7 @@ impl Run {
         (earliest.0 != NEVER).then_some(earliest)
     }
 
-    /// Sees what a thread does next.
+    /// Updates a thread's next stage.
     fn look(&mut self, thread: usize, program: &mut dyn Program) {
         self.threads[thread].look_ahead(program);
         self.next[thread] = self.next_of(thread);
@@ -146,7 +147,7 @@ impl Run {
         self.threads[thread].next(|others| self.acquired(others))
     }
 
-    /// When all of them had released so often, if they have.
+    /// Returns the time at which all of these threads had released this often, if they have.
     fn acquired(&self, others: &[(u32, u64)]) -> Option<Ticks> {
         let mut at = 0;
         for &(other, releases) in others {
@@ -173,7 +174,8 @@ impl Run {
         }
     }
 
-    /// Nobody can go on: the first who waits does so all the same. False if nobody waits.
+    /// No thread can go on: the first one that waits goes on nevertheless. Returns false if none
+    /// waits.
     fn free_somebody(&mut self) -> bool {
         let waits = |thread: &Thread| matches!(thread.next_item(), Some(Item::Acquire(_)));
         let Some(thread) = self.threads.iter().position(waits) else { return false };
@@ -183,7 +185,7 @@ impl Run {
         true
     }
 
-    /// Adds what threads did since the last time, each so often.
+    /// Adds what threads did since the last call, `times` times.
     fn add_up(&mut self, times: u64) {
         for ((thread, sum), before) in self.threads.iter().zip(&mut self.sums).zip(&mut self.before) {
             let now = (thread.lost(), thread.alone(), thread.transfers, thread.waited);
@@ -195,7 +197,7 @@ impl Run {
         }
     }
 
-    /// Leaves out `times` as many steps of each thread as it made in the window before.
+    /// Skips `times` as many steps of each thread as it made in the window before.
     fn leave_out(&mut self, program: &mut dyn Program, times: u64) {
         let mut left: Vec<u64> = self
             .threads
@@ -221,7 +223,8 @@ impl Run {
         }
     }
 
-    /// Leaves out steps of a thread up to what orders it, and that, if it can be; false if it cannot go on.
+    /// Skips steps of a thread up to the next item that orders it, and that item, if possible;
+    /// returns false if the thread cannot go on.
     fn leave_out_some(&mut self, thread: usize, left: &mut u64, program: &mut dyn Program) -> bool {
         let ahead = self.threads[thread].leave_out_ahead();
         *left = left.saturating_sub(ahead);

@@ -1,4 +1,5 @@
-//! A ledger of transfers: what they were, who needed or caused them, and what was lost to them.
+//! A ledger of transfers: their kinds, the accesses that needed or caused them, and the time lost
+//! to them.
 
 use rustc_hash::FxHashMap;
 
@@ -7,12 +8,12 @@ use super::Ticks;
 /// The purpose of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Nothing: no byte was touched that another thread had written.
+    /// No byte was touched that another thread had written.
     False,
-    /// For a use that follows another's, once: the thread that had the line has ended, or made this one afterwards, or what it
-    /// wrote has.
+    /// The line comes once, because one use follows another: the thread that had the line has
+    /// ended, or made this one afterwards, or the variable that it wrote has ended.
     HandedOver,
-    /// For bytes that another thread had written.
+    /// Bytes were touched that another thread had written.
     True,
 }
 
@@ -50,7 +51,7 @@ struct Life {
     is_contended: bool,
 }
 
-/// All lives, and what they came to.
+/// All lives of lines, and their transfers.
 #[derive(Default)]
 pub(crate) struct Ledger {
     lives: Vec<Life>,
@@ -61,12 +62,13 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing yet; what comes counts so often.
+    /// An empty ledger; transfers count `weight` times.
     pub fn new(weight: u64) -> Ledger {
         Ledger { weight, ..Ledger::default() }
     }
 
-    /// `is_contended` says whether the access that missed touches bytes for which the line had been taken away.
+    /// Adds a transfer. `is_contended` says whether the missing access touches bytes for which the
+    /// line had been taken away.
     pub fn begin(&mut self, pair: Pair, is_contended: bool) -> u32 {
         let taken = Taken { transfers: 1, stalled: 0 };
         let life = Life { pair, taken, refs: 0, is_over: false, is_contended };
@@ -78,7 +80,8 @@ impl Ledger {
         self.lives.len() as u32 - 1
     }
 
-    /// The life was for bytes that `place` touched and `other` had written. The first time counts.
+    /// The life was needed for bytes that `place` touched and `other` had written. The first time
+    /// counts.
     pub fn needed(&mut self, id: u32, kind: Kind, place: u32, other: u32) {
         let pair = &mut self.lives[id as usize].pair;
         if pair.kind == Kind::False {

@@ -15,7 +15,7 @@ struct Copy {
     life: Option<u32>,
     /// Bytes that others wrote since this thread last needed a transfer.
     foreign: u64,
-    /// Bytes of which that was so when what they were of ended.
+    /// Bytes that another thread had written when the block or variable around them ended.
     former: u64,
     /// The access that took the line away last, and its bytes.
     taker: u32,
@@ -36,7 +36,7 @@ impl Copy {
     };
 }
 
-/// The rights of all threads to a line. Of many threads few ever touch it, and all others are alike.
+/// The rights of all threads to a line. Few threads ever touch it; all others share one entry.
 struct Copies {
     threads: Vec<u32>,
     copies: Vec<Copy>,
@@ -62,12 +62,12 @@ impl Copies {
         &mut self.copies[at]
     }
 
-    /// Those of all threads, all that have not touched it as one.
+    /// The copies of all threads; threads that have not touched the line share one.
     fn all(&mut self) -> impl Iterator<Item = &mut Copy> {
         self.copies.iter_mut().chain([&mut self.others])
     }
 
-    /// The same but for a thread, which has touched it.
+    /// The copies of all threads but one, which has touched the line.
     fn all_but(&mut self, thread: usize) -> impl Iterator<Item = &mut Copy> {
         let known = self.threads.iter().zip(&mut self.copies);
         let but = known.filter(move |(known, _)| **known as usize != thread).map(|(_, copy)| copy);
@@ -77,7 +77,7 @@ impl Copies {
 
 /// A line of several threads.
 pub(crate) struct Line {
-    /// When it arrived anywhere last; none before anybody had it.
+    /// When it arrived anywhere last; `None` before its first use.
     arrived: Option<Ticks>,
     copies: Copies,
     /// Bytes, a bit each, and the access that wrote them last.
@@ -89,7 +89,7 @@ pub(crate) struct Line {
 /// An access to a line.
 #[derive(Clone, Copy, Debug)]
 struct Latest {
-    /// More than any thread's number before there was one.
+    /// A number above any thread's, before the first thread.
     thread: usize,
     /// Releases of the thread before it.
     releases: u64,
@@ -123,7 +123,7 @@ impl Line {
         from <= t && t < until
     }
 
-    /// When a thread that asks at `t` can use the line, and whether it has to come.
+    /// Returns when a thread that asks at `t` can use the line, and whether the line has to come.
     pub fn request(
         &mut self,
         asker: Asker<'_>,
@@ -177,8 +177,8 @@ impl Line {
         (arrival, true)
     }
 
-    /// Gives the line to a thread at `from`; the others have it until `leave`. What the lives that end by
-    /// this were.
+    /// Gives the line to a thread at `from`; the others have it until `leave`. Returns the kinds of
+    /// the lives that end by this.
     fn grant(
         &mut self,
         x: usize,
@@ -239,7 +239,7 @@ impl Line {
         }
     }
 
-    /// Ends what these bytes are of: nobody needs any more what was written to them.
+    /// Ends the block or variable that these bytes are of: its values are not needed any more.
     pub fn end(&mut self, bytes: u64) {
         for copy in self.copies.all() {
             copy.former |= copy.foreign & bytes;

@@ -1,9 +1,9 @@
 //! Threads side by side, each on a core of its own, and the lines that they take from each other.
 //!
-//! The model knows three times of a line that moves between cores: how long a request takes (*transfer*), the least
-//! time between two arrivals (*arrival*), and how long the core that has the line can use it while another waits
-//! (*use*). Each thread has a clock and three stages, and all steps of all threads and stages are taken in one order of
-//! time:
+//! The model knows three times of a line that moves between cores: how long a request takes
+//! (*transfer*), the least time between two arrivals (*arrival*), and how long the core that has
+//! the line can use it while another waits (*use*). Each thread has a clock and three stages, and
+//! all steps of all threads and stages are taken in one order of time:
 //!
 //! ```text
 //! issue    at most a window of instructions ahead of retirement; loads ask for their line here, atomics, too
@@ -11,24 +11,29 @@
 //! store    retired stores wait for their line in a buffer; nobody waits for them unless it is full
 //! ```
 //!
-//! A request for a line that is elsewhere is answered after a transfer time, not sooner than an arrival time after the
-//! line's last arrival, and only so many are on their way at a time. The owner keeps the line for the time of its use at
-//! least. Instructions between accesses take time, accesses to other lines none: they are instructions.
+//! A requested line arrives after a transfer time, and not sooner than an arrival time after its
+//! last arrival. The number of lines on their way is limited. The owner keeps the line for at least
+//! the time of its use. Instructions between accesses take time; accesses to other lines are taken
+//! for such instructions.
 //!
-//! Cores are of two kinds ([`Pace::forwards`]). On a Zen 3 an increment of a word whose line was taken away waits for the
-//! line. On a Sapphire Rapids it goes on with what the increment before it left in the store buffer, so that two
-//! threads that do little else lose next to nothing, and the buffer asks for several lines at a time.
+//! Cores are of two kinds ([`Pace::forwards`]). On a Zen 3 an increment of a word whose line was
+//! taken away waits for the line. On a Sapphire Rapids it goes on with the value that the last
+//! increment left in the store buffer, so two threads that do little else lose almost nothing. The
+//! buffer requests several lines at a time.
 //!
-//! The loss of a thread is the time that it takes, less the time that it would take if no line ever moved, which
-//! is simulated beside it. Waiting for locks, barriers and other threads is not counted as lost.
+//! The loss of a thread is the time that it takes, less the time that it would take if no line ever
+//! moved, which is simulated beside it. Waiting for locks, barriers and other threads is not
+//! counted as lost.
 //!
-//! The need for a transfer is decided over the whole life of the line in a cache (Dubois, Skeppstedt, Ricciulli,
-//! Ramamurthy and Stenström, "The detection and elimination of useless misses in multiprocessors", ISCA 1993): it was,
-//! if any access during that life touched a byte that another thread wrote since the thread's last needed transfer.
+//! The need for a transfer is decided over the whole life of the line in a cache (Dubois,
+//! Skeppstedt, Ricciulli, Ramamurthy and Stenström, "The detection and elimination of useless
+//! misses in multiprocessors", ISCA 1993): it was, if any access during that life touched a byte
+//! that another thread wrote since the thread's last needed transfer.
 //!
-//! A line that comes from a thread which has ended, or from a maker of the thread that it comes to, by what that did before,
-//! is *handed over*: that happens once, and no other place of the data would save it. So is memory that is used for
-//! something else now: what was written to a block or a stack frame that has ended is nobody's need.
+//! A line is *handed over* if the thread that had it has ended, or created the thread that needs it
+//! now and wrote it before. That happens once, and no other layout of the data would avoid it.
+//! Memory that is used for another object now is handed over, too: the values of a block or a stack
+//! frame that has ended are not needed any more.
 
 mod alone;
 mod engine;
@@ -52,7 +57,7 @@ pub(crate) const NEVER: Ticks = Ticks::MAX;
 /// The cost of lines and instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// From a request to the line's arrival.
+    /// Time from a request to the line's arrival.
     pub transfer: Ticks,
     /// The least time between two arrivals of a line.
     pub arrival: Ticks,
@@ -68,8 +73,9 @@ pub struct Pace {
     pub window: u64,
     /// Lines that may be on their way to a core.
     pub on_their_way: usize,
-    /// True if loads take what an own store to the same bytes left that still waits for its line. Then atomic operations
-    /// wait until the buffer is empty, and when the oldest store of the buffer asks for its line, those behind it do.
+    /// True if loads take the value of an own store to the same bytes that still waits for its
+    /// line. Then atomic operations wait until the buffer is empty, and when the oldest store of
+    /// the buffer requests its line, the stores behind it do, too.
     pub forwards: bool,
 }
 
@@ -79,17 +85,19 @@ pub(crate) mod fixed {
 
     /// Stores that may wait for their lines, or behind such.
     pub const BUFFER: u64 = 64;
-    /// From a store that leaves the buffer to the next that does not go to the same line, on a core that forwards.
+    /// Time from a store that leaves the buffer to the next one to another line, on a core that
+    /// forwards.
     pub const COMMIT: Ticks = CYCLE / 2;
-    /// From an instruction that retires to the next.
+    /// Time from one retired instruction to the next.
     pub const RETIRE: Ticks = 120;
     /// Load, add and store of a word that is there.
     pub const INCREMENT: Ticks = CYCLE + CYCLE / 2;
     /// The same where the line is away, and the store buffer has the word: 5 cycles to forward it and one to add. A core
     /// that renames memory is faster while the line is there ([`INCREMENT`]), but was not when it was fought for.
     pub const INCREMENT_OF_FORWARDED: Ticks = 6 * CYCLE;
-    /// So long after a store has reached its line, loads of the same bytes were begun before, on a core that forwards:
-    /// issue runs ahead of commitment by a pipeline's length, which the model does not have.
+    /// Time after a store has reached its line during which loads of the same bytes were begun
+    /// earlier, on a core that forwards: issue runs ahead of commitment by a pipeline's length,
+    /// which the model does not have.
     pub const AT_HAND: Ticks = 40 * CYCLE;
     /// The same where the line has just come.
     pub const INCREMENT_OF_ARRIVED: Ticks = 8 * CYCLE;
@@ -102,7 +110,7 @@ pub enum Act {
     Load,
     /// Stores to it.
     Store,
-    /// Loads, and stores to the same bytes what it makes of them.
+    /// Loads bytes, and stores a value computed from them.
     Increment,
     /// Does so atomically.
     Atomic,
@@ -136,7 +144,8 @@ pub struct Step {
     pub bytes: u64,
     /// Instructions since the step before, its own included.
     pub instructions: u32,
-    /// Stores among these to lines of no other thread: they wait behind those to the others'.
+    /// The stores among these to lines that no other thread uses: they wait behind stores to shared
+    /// lines.
     pub stores: u32,
     /// Its place, for the caller.
     pub place: u32,
@@ -156,30 +165,31 @@ pub enum Item {
         /// Bytes of the line, a bit each.
         bytes: u64,
     },
-    /// It releases what it did. Releases of a thread are counted from 1.
+    /// It releases its writes. Releases of a thread are counted from 1.
     Release,
-    /// It goes on when these threads have released so often.
+    /// It goes on when each of these threads has made this number of releases.
     Acquire(Vec<(u32, u64)>),
     /// It goes on at this time, or at once if that is over.
     NotBefore(Ticks),
 }
 
-/// Threads and what they do.
+/// The threads and their steps.
 pub trait Program {
     /// Returns how many threads there are.
     fn threads(&self) -> usize;
 
-    /// Returns the thread that made a thread, and which of its releases that was, if that is known.
+    /// Returns the thread that created a thread, and the number of its release then, if they are
+    /// known.
     fn maker(&self, thread: usize) -> Option<(u32, u64)> {
         let _ = thread;
         None
     }
 
-    /// Returns what a thread does next, nothing at its end.
+    /// Returns the next item of a thread, `None` at its end.
     fn next(&mut self, thread: usize) -> Option<Item>;
 
-    /// Leaves out steps of a thread, at most `most` and what lies between them, up to the next item that is neither a step
-    /// nor work. Says how many.
+    /// Skips steps of a thread, at most `most` and the work between them, up to the next item that
+    /// is neither a step nor work. Returns the number of skipped steps.
     fn skip(&mut self, thread: usize, most: u64) -> u64 {
         let _ = (thread, most);
         0

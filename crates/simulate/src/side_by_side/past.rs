@@ -1,4 +1,5 @@
-//! Threads whose accesses are over for another thread: it comes after them, whatever the schedule.
+//! Accesses of a thread that are over for another thread: the other one comes after them under any
+//! schedule.
 
 /// Progress of each thread, and who made it.
 pub(crate) struct Past {
@@ -16,8 +17,8 @@ impl Past {
         Past { makers, releases: vec![0; count], has_ended: vec![false; count] }
     }
 
-    /// Returns whether what `other` did when it had released so often is over for `thread`: `other` has ended, or made it, or
-    /// one that it comes from, later.
+    /// Returns whether `other`'s accesses before a number of its releases are over for `thread`:
+    /// `other` has ended, or later made `thread` or one of its ancestors.
     pub fn is_over(&self, other: usize, releases: u64, thread: usize) -> bool {
         if self.has_ended[other] {
             return true;

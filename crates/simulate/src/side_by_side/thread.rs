@@ -1,4 +1,4 @@
-//! A thread: what it does next, what is on its way, and where its clock stands.
+//! A thread: its next step, its requests on their way, and its clock.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use super::line::{Asker, Line};
 use super::past::Past;
 use super::{Act, Item, NEVER, Pace, Program, Step, Ticks, fixed};
 
-/// So many more items than a window has instructions are looked at ahead for a store that follows a load.
+/// Items, beyond a window of instructions, that are searched for a store that follows a load.
 const MOST_AHEAD: u64 = 32;
 
 /// Stands in the window and in the buffer where a release is: others see it once all stores before it are seen.
 const RELEASE: Step =
     Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, stores: 0, place: u32::MAX };
 
-/// Stands there where what some bytes are of ends.
+/// A step that marks the end of the block or variable of some bytes.
 fn end_of(line: u32, bytes: u64) -> Step {
     Step { line, bytes, ..RELEASE }
 }
 
-/// Returns whether a step stands in the buffer for what is no store.
+/// Returns whether a step in the buffer is a mark and no store.
 fn is_mark(step: &Step) -> bool {
     step.act == Act::Fence
 }
@@ -42,7 +42,7 @@ struct Issued {
 /// Stores of a thread to some bytes.
 #[derive(Clone, Copy, Default)]
 struct Own {
-    /// Those that were issued and did not reach their line.
+    /// Steps that were issued and did not reach their line.
     under_way: u32,
     /// When the latest reached it.
     committed: Ticks,
@@ -78,7 +78,7 @@ pub(crate) struct Thread {
     /// Instructions of the items ahead.
     looked: u64,
     has_ended: bool,
-    /// Instructions in front of the first item that are not issued yet; none before it was looked at.
+    /// Instructions before the first item that are not issued yet; 0 before it was read.
     pending: Option<u64>,
     pub clock: Ticks,
     retired: Ticks,
@@ -145,7 +145,7 @@ impl Thread {
         }
     }
 
-    /// Looks at what comes within a window's instructions.
+    /// Reads the items within a window of instructions.
     pub fn look_ahead(&mut self, program: &mut dyn Program) {
         while !self.has_ended
             && (self.ahead.len() as u64) < self.pace.window + MOST_AHEAD
@@ -168,7 +168,8 @@ impl Thread {
         }
     }
 
-    /// Loads of the line within a window before a store to it ask for it at once as it will be needed.
+    /// Loads of a line that are followed by a store to it within a window request the line as the
+    /// store needs it.
     fn announce(&mut self, store: &Step) {
         let mut between = u64::from(store.instructions);
         for ahead in self.ahead.iter_mut().rev() {
@@ -186,7 +187,8 @@ impl Thread {
         }
     }
 
-    /// Forgets what was looked at ahead, which is left out, but for what orders threads; says how many steps that were.
+    /// Drops the items that were read ahead, which are skipped, except those that order threads;
+    /// returns the number of dropped steps.
     pub fn leave_out_ahead(&mut self) -> u64 {
         let mut steps = 0;
         while let Some(Ahead { item: Item::Step(_) | Item::Work(_) | Item::Ended { .. }, .. }) =
@@ -198,7 +200,7 @@ impl Thread {
         steps
     }
 
-    /// Leaves out what orders threads.
+    /// Skips an item that orders threads.
     pub fn pass(&mut self) {
         if let Some(Ahead { item: Item::Release, .. }) = self.pop() {
             self.releases += 1;
@@ -222,7 +224,8 @@ impl Thread {
         self.window.is_empty() && self.buffer.is_empty()
     }
 
-    /// The next stage and its time. `is_free` says whether an acquisition has what it waits for, and since when.
+    /// The next stage and its time. `is_free` says whether, and since when, an acquisition has what
+    /// it waits for.
     pub fn next(&self, acquired: impl Fn(&[(u32, u64)]) -> Option<Ticks>) -> (Ticks, Stage) {
         let store = self.buffer.front().map_or(NEVER, |waiting| waiting.at);
         let retire = self.retires();
@@ -323,13 +326,14 @@ impl Thread {
         self.begin(&step, ahead.stores_soon, shared);
     }
 
-    /// Has something be true for others once all stores before it are seen.
+    /// Makes a step visible to others once all stores before it are.
     fn mark(&mut self, step: Step, t: Ticks) {
         self.window.push_back(Issued { number: self.issued, step, at: t, done: t, life: None });
         self.pop();
     }
 
-    /// Executes instructions that touch nothing, up to the window's end; whether those were all.
+    /// Executes instructions without accesses, up to the window's end; returns whether that was all
+    /// of them.
     fn execute(&mut self, pending: u64, pace: &Pace) -> bool {
         let room = self.window.front().map(|first| first.number + self.pace.window - self.issued);
         let now = room.map_or(pending, |room| room.min(pending));
@@ -393,13 +397,14 @@ impl Thread {
         self.window.front().is_some_and(|first| self.has_no_room(first))
     }
 
-    /// Returns whether what an own store to the same bytes left is at hand, although the line may be elsewhere.
+    /// Returns whether the value of an own store to the same bytes can be forwarded, although the
+    /// line may be elsewhere.
     fn takes_own(&self, step: &Step, t: Ticks) -> bool {
         let own = self.own.get(&(step.line, step.bytes));
         own.is_some_and(|own| own.under_way > 0 || t < own.committed + fixed::AT_HAND)
     }
 
-    /// Those in `steps` ask for their lines, as one before them had to.
+    /// The `steps` request their lines again, as a step before them had to.
     fn ask_again(&mut self, steps: &[Step], t: Ticks, shared: &mut Shared<'_>) {
         for step in steps {
             self.request(step, true, t, shared);
@@ -459,7 +464,7 @@ impl Thread {
         }
     }
 
-    /// The oldest store of the buffer asks for its line, or goes there.
+    /// The oldest store of the buffer requests its line, or writes to it.
     pub fn store(&mut self, t: Ticks, shared: &mut Shared<'_>) {
         let Some(&Waiting { step, .. }) = self.buffer.front() else { return };
         let asked = if is_mark(&step) { t } else { self.request(&step, true, t, shared) };
@@ -533,12 +538,13 @@ impl Thread {
         self.clock.max(self.retired).max(self.committed)
     }
 
-    /// Returns what it lost to transfers so far: its time without waiting for others, less that of a thread whose lines never move.
+    /// Returns the time lost to transfers so far: the thread's time without waits for other
+    /// threads, less that of a thread whose lines never move.
     pub fn lost(&self) -> Ticks {
         self.clock.max(self.retired) - self.waited - self.alone.time()
     }
 
-    /// Returns what it would have taken if no line had moved.
+    /// Returns the time it would have taken if no line had moved.
     pub fn alone(&self) -> Ticks {
         self.alone.time()
     }

@@ -1,24 +1,26 @@
-//! Misses where nobody knows what the caches held at first.
+//! Bounds of misses where the first contents of the caches are unknown.
 //!
-//! In front of a trace that begins in the middle of a program, and behind each gap in it, caches hold lines that
-//! nobody saw fetched. Under LRU what is certain nevertheless is
+//! Before a trace that begins in the middle of a program, and after each gap in it, caches hold
+//! lines whose fetches were not recorded. Under LRU, some accesses are certain nevertheless:
 //! - a **hit**, if the line was touched since;
-//! - a **miss**, if as many other lines of its set as the set has ways were touched since: whatever the set held
-//!   is gone. Such a set is called primed (Laha, Patel and Iyer, "Accurate low-cost methods for performance
-//!   evaluation of cache memory systems", IEEE Transactions on Computers 37(11), 1988).
+//! - a **miss**, if as many other lines of its set as the set has ways were touched since: whatever
+//!   the set held is gone. Such a set is called primed (Laha, Patel and Iyer, "Accurate low-cost
+//!   methods for performance evaluation of cache memory systems", IEEE Transactions on Computers
+//!   37(11), 1988).
 //!
-//! The rest, the initialization references, may be either (Wood, Hill and Kessler, "A model for estimating
-//! trace-sample miss ratios", SIGMETRICS 1991). So there is a lower bound of the misses, with all of them taken for
-//! hits, and an upper bound, with all of them taken for misses.
+//! The rest, the initialization references, may be either (Wood, Hill and Kessler, "A model for
+//! estimating trace-sample miss ratios", SIGMETRICS 1991). Taking all of them for hits gives a
+//! lower bound of the misses, taking all of them for misses an upper bound.
 //!
-//! Bounds of an outer level hold as far as it is asked in the same order: a line that an inner level may have held
-//! counts as touched in the outer ones.
+//! Bounds of an outer level hold as far as it is looked up in the same order: a line that an inner
+//! level may have held counts as touched in the outer ones.
 
 use crate::lru::hierarchy::{Found, Hierarchy, Observer};
 use crate::mem_ref::MemRef;
 use crate::spec::MAX_LEVELS;
 
-/// Least and most misses of each level, with caches that hold what nobody knows when told to [`Bounds::forget`].
+/// Least and most misses of each level; the contents of caches become unknown at
+/// [`Bounds::forget`].
 pub struct Bounds {
     empty: Hierarchy,
     caches: Hierarchy,
@@ -35,7 +37,7 @@ impl Bounds {
         Bounds { empty, caches, known: true, least: [0; MAX_LEVELS], most: [0; MAX_LEVELS] }
     }
 
-    /// From here on it is not known what the caches hold.
+    /// From here on the contents of the caches are unknown.
     pub fn forget(&mut self) {
         self.caches = self.empty.clone();
         self.known = false;
@@ -63,14 +65,15 @@ impl Bounds {
     }
 }
 
-/// Finds the level that certainly answered, or may have: the first that hit, or missed without a line to give up.
+/// Finds the level that certainly served the access, or may have: the first that hit, or missed
+/// without evicting a line.
 #[derive(Default)]
 struct Walk {
     /// The deepest of the lines before.
     before: u8,
-    /// Levels that the line at hand has certainly missed.
+    /// Number of levels that the current line has certainly missed.
     missed: u8,
-    /// A level may have had it.
+    /// True if a level may have had it.
     over: bool,
 }
 
@@ -140,7 +143,7 @@ mod tests {
         assert_eq!(bounds.misses(), [(2, 4), (0, 4)]);
     }
 
-    /// Whatever the caches held: the truth lies between the bounds.
+    /// For any first contents of the caches, the true count lies between the bounds.
     #[test]
     fn the_truth_lies_between() {
         let mut random = 1u64;

@@ -1,4 +1,4 @@
-//! Facts that follow from the order of accesses alone, whatever caches there are.
+//! Facts that follow from the order of accesses alone, for any caches.
 
 pub mod bounds;
 pub mod reuse;

@@ -30,7 +30,7 @@ pub struct ReuseDistance {
     numbers: FxHashMap<u64, u32>,
     /// Indexed by line number: the time slot of its mark.
     slots: Vec<u32>,
-    /// Indexed by time slot: whose mark it is, or was.
+    /// Indexed by time slot: the line of the mark that is, or was, there.
     owners: Vec<u32>,
     /// Indexed by time slot: one bit.
     marks: Vec<u64>,
@@ -38,7 +38,7 @@ pub struct ReuseDistance {
     tree: Vec<u32>,
     /// Next free time slot.
     now: usize,
-    /// The last line, whose repetition changes nothing.
+    /// The last line: touching it again changes nothing.
     last: Option<u64>,
 }
 
@@ -139,7 +139,7 @@ impl ReuseDistance {
         }
     }
 
-    /// Gives the marks the first slots, in order, and leaves at least three times as many free.
+    /// Moves the marks to the first slots, in order, so that at least three times as many are free.
     fn renumber(&mut self) {
         let mut next = 0;
         for slot in 0..self.now {
@@ -183,7 +183,8 @@ pub struct ReuseHistogram {
 }
 
 impl ReuseHistogram {
-    /// The histogram of so many first touches, and of `(distance, count)`s, as [`ReuseHistogram::buckets`] gives them.
+    /// The histogram of a number of first touches, and of `(distance, count)`s, as
+    /// [`ReuseHistogram::buckets`] gives them.
     pub fn of(first_touches: u64, counts: impl IntoIterator<Item = (u64, u64)>) -> ReuseHistogram {
         let mut histogram = ReuseHistogram { first_touches, buckets: Vec::new() };
         for (distance, count) in counts {

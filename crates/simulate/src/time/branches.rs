@@ -1,10 +1,11 @@
-//! Branches, as far as a trace shows them: which site comes next.
+//! Branches, as far as a trace shows them: the order of sites.
 //!
-//! A trace has no branches, but where a site is followed now by one site and now by another, one has been between them.
-//! A small predictor of a processor's kind says if that can have been foretold: tables of what came next, by the
-//! site and by outcomes before it, a short, a longer and a long row of them, of which the longest that knows anything
-//! decides (Seznec and Michaud, "A case for (partially) tagged geometric history length branch prediction", JILP 2006),
-//! and loops that end after as many turns as the last times.
+//! A trace has no branches. But where one site is followed by different sites, there was a branch
+//! between them. A small predictor like those of processors decides whether it could be predicted.
+//! It has tables of the next site, by the site and by a short, a longer and a long history of
+//! outcomes; the longest history that is known decides (Seznec and Michaud, "A case for (partially)
+//! tagged geometric history length branch prediction", JILP 2006), and a predictor of loops that
+//! always run for the same number of iterations.
 
 /// Outcomes that the tables go by, the shortest first; places of each table.
 const OUTCOMES: [u32; 3] = [2, 6, 16];
@@ -13,7 +14,7 @@ const PLACES: usize = 1 << 12;
 /// Bits of an outcome in the history.
 const BITS: u32 = 4;
 
-/// The highest confidence, and the one from which a loop's turns are believed.
+/// The highest confidence, and the one from which a loop's iterations are believed.
 const SURE: u8 = 3;
 
 /// No site.
@@ -26,9 +27,10 @@ struct Follower {
     confidence: u8,
     /// The last other one.
     other: u32,
-    /// It has had more than one.
+    /// It has been followed by more than one site.
     is_branch: bool,
-    /// Times in a row that it was the same one, and what that was when it last ended; how often that was right.
+    /// The number of times in a row that the follower was the same, that number when it last
+    /// changed, and how often that prediction was right.
     run: u32,
     last_run: u32,
     same_runs: u8,
@@ -61,7 +63,7 @@ impl Branches {
         }
     }
 
-    /// A site is executed. If a branch before it was foretold wrongly, says which site was expected.
+    /// A site is executed. If a branch before it was mispredicted, returns the predicted site.
     #[inline]
     pub fn goes_wrong(&mut self, site: u32) -> Option<u32> {
         let last = std::mem::replace(&mut self.last, site);
@@ -96,13 +98,13 @@ impl Branches {
         Some(self.foretell(last, site)).filter(|expected| *expected != site)
     }
 
-    /// Sites that are expected to follow, `site` first, by what has followed each most often.
+    /// The sites that are expected to follow, `site` first: always the most frequent follower.
     pub fn path(&self, site: u32) -> impl Iterator<Item = u32> {
         let next = |site: &u32| self.followers.get(*site as usize).map(|follower| follower.next);
         std::iter::successors(Some(site), move |site| next(site).filter(|next| *next != NONE))
     }
 
-    /// Returns the site that was expected to follow `last`; and learns that it was `site`.
+    /// Returns the predicted follower of `last`, and learns that it was `site`.
     fn foretell(&mut self, last: u32, site: u32) -> u32 {
         let places: [(usize, u32); 3] = OUTCOMES.map(|outcomes| {
             let shift = 64 - (BITS * outcomes).min(64);
@@ -122,7 +124,7 @@ impl Branches {
                 expected = entry.next;
             }
         }
-        // A loop that ended after so many turns the last times does so again.
+        // A loop that ended after so many iterations the last times does so again.
         let ends = follower.same_runs >= SURE && follower.run == follower.last_run;
         let by_loop = follower.same_runs >= SURE && expected == follower.next;
         let foretold = match by_loop {
@@ -171,7 +173,8 @@ impl Branches {
     }
 }
 
-/// The usual follower of a site: changed when it is often another one. `ended` is told how many turns a run had.
+/// The usual follower of a site, updated when another one comes often. `ended` receives the number
+/// of iterations of a run.
 fn learn(next: &mut u32, confidence: &mut u8, run: &mut u32, site: u32, ended: impl FnOnce(u32)) {
     if *next == site {
         *confidence = (*confidence + 1).min(SURE);

@@ -22,7 +22,7 @@ pub enum Act {
     StorePast,
     /// Reads and writes in one step, or exchanges: waits for all before it.
     Atomic,
-    /// Asks for its line, and does not wait for it.
+    /// Requests its line, and does not wait for it.
     Prefetch,
 }
 
@@ -53,13 +53,14 @@ pub struct TimedSite {
     /// Instructions up to an access since the one before, its own included, and behind it, in parts of an instruction
     /// ([`TICKS`]).
     pub before: u64,
-    /// Those behind it that are not counted with the next one.
+    /// Parts of instructions behind the access that are not counted with the next one.
     pub after: u64,
-    /// The loads that its address is made of.
+    /// The loads on which its address depends.
     pub address: FeedGroups,
-    /// The loads that what it stores is made of.
+    /// The loads whose values it stores.
     pub data: FeedGroups,
-    /// The loads that branches behind it hang on. None: that is not known, and the last load is taken for it.
+    /// The loads on which the branches behind it depend. `None` if they are not known; then the
+    /// last load is taken.
     pub branches: Option<FeedGroups>,
 }
 
@@ -68,7 +69,7 @@ pub struct TimedSite {
 pub struct TimedLine {
     /// The first of the access's bytes in it.
     pub address: u64,
-    /// The level that answers: 0 the innermost, as many as there are levels is memory.
+    /// The level that serves it: 0 is the innermost; the number of levels is memory.
     pub level: u8,
 }
 
@@ -85,14 +86,14 @@ pub struct TimedAccess<'a> {
     pub lines: &'a [TimedLine],
     /// The level that translated its pages.
     pub translation: Translation,
-    /// Ticks that this takes by itself.
+    /// Ticks of its translation alone.
     pub translation_ticks: u64,
 }
 
 /// A load that was executed.
 #[derive(Clone, Copy, Default)]
 struct Loaded {
-    /// Its number among the accesses, from 1; 0 is none.
+    /// Its number among the accesses, from 1; 0 stands for no access.
     number: u64,
     /// Time at which it was done.
     done: u64,
@@ -136,16 +137,16 @@ pub struct CoreTime {
     parts: u64,
     /// Parts behind the last access.
     after: u64,
-    /// Time at which the next instruction can be dispatched, but for the window.
+    /// Time at which the next instruction can be dispatched, apart from the window.
     front: u64,
     committed: u64,
-    /// Parts of instructions up to an access, and when that committed: those in the window.
+    /// Parts of instructions up to an access, and its commit time: the accesses in the window.
     window: VecDeque<(u64, u64)>,
-    /// Commit time of what left the window last.
+    /// Commit time of the access that left the window last.
     window_free: u64,
     /// Time at which the last load is done.
     loaded: u64,
-    /// Time at which it is known what comes behind the last access.
+    /// Time at which it is known which code comes behind the last access.
     decided: u64,
     branches: Branches,
     wrong_paths: WrongPaths,
@@ -156,7 +157,7 @@ pub struct CoreTime {
     walks: Walks,
 }
 
-/// Waits on the way of an access, by [`Stall`].
+/// Waits of an access, by [`Stall`].
 type Way = [u64; 10];
 
 impl CoreTime {
@@ -209,7 +210,7 @@ impl CoreTime {
         self.committed
     }
 
-    /// Executes an access; says what it is charged.
+    /// Executes an access; returns its charge.
     pub fn access(&mut self, access: &TimedAccess<'_>) -> Charged {
         let site = access.site;
         self.number += 1;
@@ -378,8 +379,8 @@ impl CoreTime {
         done
     }
 
-    /// A prefetch is done when it has a port or a fill buffer, without which no line can be asked for. The first load that
-    /// needs the line waits for what is left of its way.
+    /// A prefetch is done when it has a port and a fill buffer, without which no line can be
+    /// requested. The first load that needs the line waits until it is there.
     fn prefetch(&mut self, access: &TimedAccess<'_>, issued: u64, way: &mut Way) -> u64 {
         let mut asked = issued;
         for line in access.lines.iter().filter(|line| line.level > 0) {
@@ -393,7 +394,7 @@ impl CoreTime {
         asked + self.levels[0].latency
     }
 
-    /// A fence beside an access: what comes behind waits until all stores have left.
+    /// A fence beside an access: later accesses wait until all stores have left.
     fn fenced(&mut self, done: u64, way: &mut Way) -> u64 {
         let after = done.max(self.committed).max(self.stores.drained()) + self.fence;
         way[Stall::Order as usize] += after - done;
@@ -401,15 +402,16 @@ impl CoreTime {
         after
     }
 
-    /// Begins to write lines past the caches, those of the access that do not say the innermost level; returns when memory takes
-    /// them. Nothing is read for them, so each takes as much of the bandwidth as a line that is read.
+    /// Begins to write lines past the caches: those lines of the access that are not for the
+    /// innermost level. Returns when memory takes them. Nothing is read for them, so each takes as
+    /// much of the bandwidth as a line that is read.
     fn lines_past(&mut self, access: &TimedAccess<'_>, time: u64) -> u64 {
         let begun = access.lines.iter().filter(|line| line.level > 0);
         let memory = self.levels[self.levels.len() - 1];
         begun.map(|_| self.lines.send(time, &memory)).max().unwrap_or(time)
     }
 
-    /// Asks for the lines of an access at a time; returns when they are there.
+    /// Requests the lines of an access at a time; returns when they are there.
     fn lines(
         &mut self,
         access: &TimedAccess<'_>,
@@ -451,7 +453,7 @@ impl CoreTime {
         done
     }
 
-    /// Fetches what is likely to be needed next, of the level that had what was needed now.
+    /// Fetches lines that are likely to be needed next, of the level that had the line needed now.
     fn fetch_ahead(
         &mut self,
         access: &TimedAccess<'_>,
@@ -474,8 +476,9 @@ impl CoreTime {
     }
 }
 
-/// Instructions that commit in a cycle, once what they waited for is there: eight in the Golden Cove core (Intel's optimization
-/// manual) and in AMD's family 19h, and taken for all. What lies in the shadow of a wait is charged this, as a timer sees it there.
+/// Instructions that commit in a cycle, once what they waited for is there: eight in the Golden
+/// Cove core (Intel's optimization manual) and in AMD's family 19h, and assumed for all.
+/// Instructions in the shadow of a wait are charged this, as a timer sees them there.
 const COMMIT_WIDTH: u64 = 8;
 
 /// Cycles from one line to the next that the second level hands over ahead.

@@ -3,25 +3,25 @@
 /// Lines whose arrival is remembered, by the low bits of their numbers.
 const ARRIVALS: usize = 1 << 14;
 
-/// A line that was asked for.
+/// A line that was requested.
 #[derive(Clone, Copy)]
 struct Arrival {
     line: u64,
     time: u64,
-    /// It was fetched ahead, and nobody has used it.
+    /// It was prefetched, and has not been used.
     is_ahead: bool,
 }
 
 /// The times of one level's lines, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelTimes {
-    /// From a request to the line.
+    /// Time from a request to the line.
     pub latency: u64,
-    /// From one line to the next where they are read from front to back, and where they are written.
+    /// Time from one line to the next while lines are read, or written, from front to back.
     pub line: [u64; 2],
     /// Set for the second level, which has ports instead of fill buffers.
     pub is_near: bool,
-    /// Lines to be on their way where they are fetched ahead.
+    /// Number of prefetched lines to be on their way.
     pub ahead: u64,
 }
 
@@ -68,7 +68,7 @@ impl Lines {
         &mut self.arrivals[line as usize % ARRIVALS]
     }
 
-    /// Returns when a line is there that the caches have, or are going to have; 0 if nothing is known of it.
+    /// Returns when a line is there that the caches have or have requested; 0 if it is unknown.
     #[inline]
     pub fn arrival(&mut self, line: u64, time: u64) -> u64 {
         if self.latest <= time {
@@ -78,7 +78,8 @@ impl Lines {
         if arrival.line == line { arrival.time } else { 0 }
     }
 
-    /// Takes a line that was fetched ahead; says when it is there. Once it is used, it is a line like any other.
+    /// Takes a line that was prefetched; returns when it is there. Once used, it is an ordinary
+    /// line.
     #[inline]
     pub fn take(&mut self, line: u64) -> Option<u64> {
         let arrival = self.place(line);
@@ -91,8 +92,8 @@ impl Lines {
         *self.place(line) = Arrival { line, time, is_ahead };
     }
 
-    /// Asks for a line that an access needs, at a time. If it `is_early`, accesses before it may have asked for lines later, and
-    /// do not hold it up.
+    /// Requests a line that an access needs, at a time. If it `is_early`, earlier accesses may
+    /// request lines later, and do not delay it.
     pub fn ask(
         &mut self,
         line: u64,
@@ -120,14 +121,14 @@ impl Lines {
         request
     }
 
-    /// Sends a line to memory; returns when it has its turn in the bandwidth.
+    /// Sends a line to memory; returns when there is bandwidth for it.
     pub fn send(&mut self, time: u64, level: &LevelTimes) -> u64 {
         let departs = time.max(self.free[1]);
         self.free[1] = departs + level.line[0];
         departs
     }
 
-    /// Fetches a line ahead, unless it is on its way or was fetched and not used.
+    /// Prefetches a line, unless it is on its way or was prefetched and not used.
     pub fn fetch(&mut self, line: u64, time: u64, level: &LevelTimes, is_write: bool) {
         let known = self.place(line);
         if known.line == line && (known.is_ahead || known.time > time) {

@@ -9,7 +9,8 @@ use crate::spec::LevelSpec;
 use crate::tag::Tag;
 use crate::watch::touched::Touched;
 
-/// Place of the page tables: translations of 8 bytes, one page after the other, where programs have nothing.
+/// Place of the page tables: translations of 8 bytes, one page after the other, at addresses that
+/// programs do not use.
 const PAGE_TABLES: u64 = 0x2000_0000_0000;
 const TRANSLATION_BYTES: u64 = 8;
 
@@ -20,12 +21,13 @@ pub struct Timed {
     tlb: Option<Tlb>,
     touched: Touched,
     threads: Vec<CoreTime>,
-    /// Ticks until the lines of page tables come, beyond those of the second level, by level.
+    /// Indexed by level: ticks until the lines of page tables come from there, beyond those of the
+    /// second level.
     walks: Vec<u64>,
 }
 
 impl Timed {
-    /// Empty caches of a machine whose times are these.
+    /// Empty caches of a machine with these times.
     pub fn new(spec: TimeSpec, caches: Hierarchy, tlb: Option<Tlb>) -> Timed {
         let second = spec.latencies.get(1).copied().unwrap_or(0.0);
         let walks = spec.latencies.iter().map(|&latency| ticks(spec.walk + (latency - second).max(0.0)));
@@ -39,9 +41,10 @@ impl Timed {
         }
     }
 
-    /// Executes an access of a thread. Returns the deepest level that was asked, one more than memory if it was memory
-    /// and nothing had touched the line before; and what it is charged. `is_fresh` says that such a line was zeroed
-    /// just before it was touched first.
+    /// Executes an access of a thread. Returns the deepest level that was looked up, and the
+    /// access's charge. The level is one more than memory if memory served it and nothing had
+    /// touched the line before. `is_fresh` says that such a line was zeroed just before it was
+    /// touched first.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -59,15 +62,15 @@ impl Timed {
         let (mut lines, count) = self.lines_of(access);
         let mut depth = 0;
         for line in &mut lines[..count] {
-            let answered = self.look_up(MemRef { address: line.address, bytes: 1, ..access });
-            depth = depth.max(answered);
-            let is_first = usize::from(answered) > self.caches.levels().len();
-            line.level = if is_first && is_fresh { 1 } else { answered };
+            let served = self.look_up(MemRef { address: line.address, bytes: 1, ..access });
+            depth = depth.max(served);
+            let is_first = usize::from(served) > self.caches.levels().len();
+            line.level = if is_first && is_fresh { 1 } else { served };
         }
         (depth, self.execute(thread, access, site, &lines[..count]))
     }
 
-    /// Executes a store past the caches, which begins to write so many of its lines.
+    /// Executes a store past the caches, which begins to write a number of its lines.
     ///
     /// # Panics
     /// If its core is not below the number of cores.
@@ -81,7 +84,8 @@ impl Timed {
         self.execute(thread, access, site, &lines[..count])
     }
 
-    /// The lines of an access, and their number, which is two at most; of a longer one the last line counts for all behind the first.
+    /// The lines of an access, and their number, which is two at most; a longer access uses its
+    /// first and last line.
     fn lines_of(&self, access: MemRef) -> ([TimedLine; 2], usize) {
         let shift = self.spec.line_bytes.trailing_zeros();
         let (first, last) = (access.address >> shift, access.last() >> shift);
@@ -89,7 +93,7 @@ impl Timed {
         ([line(access.address), line(last << shift)], if first == last { 1 } else { 2 })
     }
 
-    /// Translates the pages of an access, and gives it to its thread.
+    /// Translates the pages of an access, and executes it in its thread.
     #[inline]
     fn execute(&mut self, thread: usize, access: MemRef, site: &TimedSite, lines: &[TimedLine]) -> Charged {
         if self.threads.len() <= thread {
@@ -121,7 +125,8 @@ impl Timed {
         depth + u8::from(is_first)
     }
 
-    /// Returns the level that translates the pages of an access, and the ticks that this takes by itself.
+    /// Returns the level that translates the pages of an access, and the ticks of the translation
+    /// alone.
     #[inline]
     fn translate(&mut self, access: MemRef) -> (Translation, u64) {
         let Some(tlb) = &mut self.tlb else { return (Translation::First, 0) };
@@ -144,7 +149,7 @@ impl Timed {
         self.walks[usize::from(depth).min(self.walks.len() - 1)]
     }
 
-    /// Says that accesses with a tag touch pages of so many bytes, as [`Tlb::set_pages_of`].
+    /// Sets the size of the pages that accesses with a tag touch, as [`Tlb::set_pages_of`] does.
     pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         if let Some(tlb) = &mut self.tlb {
             tlb.set_pages_of(tag, page_bytes);

@@ -1,4 +1,5 @@
-//! Commit times of accesses: one core that executes out of order and commits in order, beside exact caches.
+//! Commit times of accesses: one core that executes out of order and commits in order, beside exact
+//! caches.
 //!
 //! ```text
 //!   dispatch   in program order, once the window has room: the instruction W before has committed
@@ -8,38 +9,42 @@
 //!   commit     in program order: when it is done, and not before what stands before it, eight instructions a cycle
 //! ```
 //!
-//! An access is charged the commit time that it adds, which is what a timer sees. The charge is split by what it would be
-//! shorter without ([`Stall`]): a wait on the way to its line takes its part of the charge first, and the latency of the
-//! line keeps what is left.
+//! An access is charged the commit time that it adds, which is what a timer sees. The charge is
+//! split by its causes ([`Stall`]): a wait on the way to its line takes its part of the charge
+//! first, and the latency of the line keeps what is left.
 //!
-//! - **Lines** that the first level lacks come from where the caches have them. The second level serves a fixed number
-//!   of them at the same time; what lies behind it needs a fill buffer for as long as the line is on its way. Each line
-//!   also takes its share of the bandwidth, which [`TimeSpec`] has as cycles a line.
-//! - **Prefetching.** Lines along the step of a site, and lines in front of accesses that go up or down in a page, are
-//!   fetched ahead, as many as the measured bandwidth needs to be on their way (latency over cycles a line, which is
-//!   Little's law). A line that was fetched ahead is neither free nor at once there: whoever needs it earlier waits for
-//!   the rest.
-//! - **Stores** commit when their data are there and the store buffer has room. They leave it in order, when their lines
-//!   are there. A load takes the value of the youngest store in flight that overlaps it; if that store does not hold
-//!   all of the load's bytes, the load waits until the store has left.
-//! - **Stores past the caches** leave the buffer when memory takes their lines, for which nothing is read.
-//! - **Translations** come from the TLBs; a walk reads a line of the page tables, which lives in the caches as data do.
-//!   Few walks go on at the same time; where the line comes from far, it overlaps with others as lines of data do. Others
-//!   that need the page wait for the same walk.
-//! - **Atomic updates and fences** wait for everything before them, and everything behind waits for them.
+//! - **Lines** that the first level lacks come from the cache that has them. The second level
+//!   serves a fixed number of them at the same time; lines from behind it need a fill buffer for as
+//!   long as they are on their way. Each line also takes its share of the bandwidth, which
+//!   [`TimeSpec`] has as cycles a line.
+//! - **Prefetching.** Lines along the step of a site, and lines in front of accesses that go up or
+//!   down in a page, are fetched ahead, as many as the measured bandwidth needs to be on their way
+//!   (latency over cycles a line, which is Little's law). A line that was fetched ahead costs
+//!   bandwidth and takes time: an access that needs it earlier waits for the rest.
+//! - **Stores** commit when their data are there and the store buffer has room. They leave it in
+//!   order, when their lines are there. A load takes the value of the youngest store in flight that
+//!   overlaps it; if that store does not hold all of the load's bytes, the load waits until the
+//!   store has left.
+//! - **Stores past the caches** leave the buffer when memory takes their lines, for which nothing
+//!   is read.
+//! - **Translations** come from the TLBs; a walk reads a line of the page tables, which lives in
+//!   the caches as data do. Few walks go on at the same time; where the line comes from far, it
+//!   overlaps with others as lines of data do. Others that need the page wait for the same walk.
+//! - **Atomic updates and fences** wait for everything before them, and everything behind waits for
+//!   them.
 //!
-//! - **Branches** are seen where a site is followed by different ones. What lies behind one that a predictor of a
-//!   processor's kind would foretell wrongly begins when the loads that decide it are done; where these are not known,
-//!   the last load before it. Until then the core works on the wrong path, and asks for lines of what lies behind both
-//!   ways.
+//! - **Branches** are seen where a site is followed by different ones. Code behind one that a
+//!   predictor like those of processors would mispredict begins when the loads that decide it are
+//!   done; where these are not known, when the last load before it is done. Until then the core
+//!   works on the wrong path, and requests lines for code that follows both ways.
 //!
-//! The model knows no branches that choose between no accesses, and no other threads: a line that another core has taken
-//! away is charged as the caches answer.
+//! The model does not know branches that choose between no accesses. It knows no other threads: a
+//! line that another core has taken is charged by the level where the caches find it.
 //!
-//! Time is whole ticks, so that sums do not depend on their order. The model is that of a measured study, in which its
-//! predecessor predicted user time within 1.5 times (geometric mean over 39 programs); how it does today is what
-//! `make bench-truth` prints. Karkhanis and Smith, "A first-order superscalar processor model", ISCA 2004, is the
-//! analysis that such a model follows.
+//! Time is whole ticks, so that sums do not depend on their order. The model comes from a study, in
+//! which its predecessor predicted user time within a factor of 1.5 (geometric mean over 39
+//! programs); `make bench-truth` prints the figures of today. Karkhanis and Smith, "A first-order
+//! superscalar processor model", ISCA 2004, is the analysis that such a model follows.
 
 mod branches;
 mod core;
@@ -61,17 +66,17 @@ pub const TICKS: u64 = 256;
 /// The constants of a machine. Times are in cycles of the core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSpec {
-    /// Until each level answers, innermost first, memory last; at least two.
+    /// Cycles until each level serves a load, innermost first, memory last; at least two.
     pub latencies: Vec<f64>,
     /// An instruction that waits for nothing.
     pub instruction: f64,
     /// Lines that the second level serves at the same time, at least 1.
     pub overlap_l2: f64,
-    /// Lines that what lies behind it serves at the same time, at least 1.
+    /// Lines that the levels behind it serve at the same time, at least 1.
     pub overlap_memory: f64,
-    /// From one line to the next where memory is read from front to back.
+    /// Cycles from one line to the next while memory is read from front to back.
     pub read_line: f64,
-    /// From one line to the next where memory is written from front to back.
+    /// Cycles from one line to the next while memory is written from front to back.
     pub write_line: f64,
     /// Instructions that the core begins behind one that waits.
     pub window: f64,
@@ -87,7 +92,7 @@ pub struct TimeSpec {
     pub atomic: f64,
     /// A full fence behind a store, the store included.
     pub fence: f64,
-    /// From a branch that was foretold wrongly, once it is known, to what comes next.
+    /// Cycles from the outcome of a mispredicted branch to the next instruction.
     pub mispredict: f64,
     /// Bytes of a line of the first level.
     pub line_bytes: u32,
@@ -105,23 +110,23 @@ fn ticks(cycles: f64) -> u64 {
 pub enum Stall {
     /// Its line was far, and nothing before it let it begin earlier.
     Latency,
-    /// The loads that feed its address, or what it stores, were not done.
+    /// The loads on which its address, or the stored value, depends were not done.
     Chain,
     /// The window was full of instructions that waited.
     Window,
     /// All fill buffers, or ports of the second level, were taken.
     Buffers,
-    /// Its line was on its way, fetched ahead, or waited for those before it.
+    /// Its line was on its way, was fetched ahead, or waited for earlier lines.
     Bandwidth,
     /// Its page was not translated.
     Walk,
-    /// A store in flight had its bytes, or some of them.
+    /// A store in flight had some or all of its bytes.
     Forwarding,
     /// The store buffer was full.
     Stores,
-    /// An atomic update or a fence had to wait for what stands before it, or to be executed.
+    /// An atomic update or a fence waited for earlier instructions, or was executed.
     Order,
-    /// A branch before it was foretold wrongly, and waited for a load.
+    /// A branch before it was mispredicted, and waited for a load.
     Branch,
 }
 
@@ -140,7 +145,7 @@ impl Stall {
         Stall::Branch,
     ];
 
-    /// In the order in which they take their parts of a charge, the last wait on the way first.
+    /// The order in which stalls take their parts of a charge; waits on the way come first.
     const TAKEN: [Stall; 9] = [
         Stall::Order,
         Stall::Stores,
@@ -170,12 +175,12 @@ impl Stall {
     }
 }
 
-/// Charges of accesses, in ticks, and what they met.
+/// Charges of accesses, in ticks, and counts of their causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charged {
     /// Commit time that they added beyond that of instructions, by [`Stall`].
     pub stalls: [u64; 10],
-    /// Instructions up to them, as far as nothing else was waited for meanwhile.
+    /// Instructions up to them, as far as they did not overlap with other waits.
     pub instructions: u64,
     /// Accesses whose bytes lie in two lines.
     pub line_crossings: u64,

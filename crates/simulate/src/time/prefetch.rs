@@ -1,4 +1,4 @@
-//! Lines that are fetched ahead: those along the step of a site, and those in front of a walk through a page.
+//! Lines that are fetched ahead: along the step of a site, and ahead of a walk through a page.
 
 /// Steps of one size in a row that make a stream of a site.
 const STEPS: u8 = 2;
@@ -11,7 +11,7 @@ const PAGES: usize = 64;
 
 /// Lines from one access of a walk to the next, at most, and accesses in one direction that make a walk.
 const NEAR: u64 = 4;
-const TURNS: u8 = 2;
+const ITERATIONS: u8 = 2;
 
 /// The steps of a site.
 #[derive(Clone, Copy, Default)]
@@ -69,13 +69,14 @@ impl SiteStep {
         }
     }
 
-    /// Returns whether it steps regularly, by no more than what is followed.
+    /// Returns whether it steps regularly, by no more than the largest step that is followed.
     #[inline]
     pub fn is_stream(&self) -> bool {
         self.run >= STEPS && self.step.unsigned_abs() <= LONGEST_STEP
     }
 
-    /// Returns what to fetch so that `lines` lines are on their way. Steps of more than a line are not followed out of a page.
+    /// Returns the lines to fetch so that `lines` lines are on their way. Steps of more than a line
+    /// are not followed out of a page.
     pub fn ahead(&mut self, lines: u64, line_bytes: u64, page_shift: u32) -> Ahead {
         // Steps within a line go from line to line.
         let is_dense = self.step.unsigned_abs() <= line_bytes;
@@ -97,15 +98,16 @@ impl SiteStep {
 }
 
 impl Walks {
-    /// None yet.
+    /// Without walks.
     pub fn new(line_shift: u32, page_shift: u32) -> Walks {
         let none = Walk { page: u64::MAX, last: 0, is_down: false, run: 0, ahead: 0 };
         Walks { walks: vec![none; PAGES], line_shift, page_shift }
     }
 
-    /// An access that the first level did not answer, or that took a line fetched ahead; says what to fetch so that at
-    /// most `lines` lines are on their way. A walk is followed to the end of its page; it fetches as many lines as it
-    /// has turns behind it, so that short ones cost little.
+    /// An access that the first level did not serve, or that took a line fetched ahead. Returns the
+    /// lines to fetch so that at most `lines` lines are on their way. A walk is followed to the end
+    /// of its page. It fetches as many lines as it has already gone through, so that short walks
+    /// cost little.
     pub fn goes(&mut self, address: u64, lines: u64) -> Option<Ahead> {
         let (line, page) = (address >> self.line_shift, address >> self.page_shift);
         let line_bytes = 1i64 << self.line_shift;
@@ -125,7 +127,7 @@ impl Walks {
         }
         walk.run = walk.run.saturating_add(1);
         walk.ahead = walk.ahead.saturating_sub(distance);
-        if walk.run < TURNS {
+        if walk.run < ITERATIONS {
             return None;
         }
         let per_page = 1u64 << (self.page_shift - self.line_shift);

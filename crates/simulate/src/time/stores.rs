@@ -41,7 +41,7 @@ pub(super) struct StoreBuffer {
 }
 
 impl StoreBuffer {
-    /// Makes a buffer of so many entries, at least one.
+    /// Makes a buffer of `size` entries, at least one.
     pub fn new(size: usize, apart: u64) -> StoreBuffer {
         let size = size.max(1);
         StoreBuffer {
@@ -68,7 +68,8 @@ impl StoreBuffer {
         self.drained
     }
 
-    /// Adds a store whose data are there at `complete`, which commits at `committed` and has its line at `arrives`.
+    /// Adds a store whose data are there at `complete`, which commits at `committed` and has its
+    /// line at `arrives`.
     pub fn push(&mut self, address: u64, bytes: u32, complete: u64, committed: u64, arrives: u64) {
         let leaves = (self.drained + self.apart).max(committed).max(arrives);
         self.drained = leaves;
@@ -80,7 +81,8 @@ impl StoreBuffer {
         }
     }
 
-    /// Returns what the youngest store that overlaps a load, and has not left by `time`, has for it.
+    /// Returns what the youngest store that overlaps a load, and has not left by `time`, can
+    /// forward to it.
     #[inline]
     pub fn held(&self, address: u64, bytes: u32, time: u64) -> Held {
         if self.drained <= time {

@@ -10,7 +10,8 @@ const PAGES: usize = 64;
 pub(super) struct Translations {
     /// Time at which the next walk can begin.
     free: u64,
-    /// Ticks of a walk whose line of the page tables is in the second level, and from one such walk to the next.
+    /// Ticks of a walk whose line of the page tables is in the second level, and ticks between two
+    /// such walks.
     near: u64,
     near_apart: u64,
     /// Lines of page tables from behind the second level that are on their way at the same time.
@@ -22,7 +23,7 @@ pub(super) struct Translations {
 }
 
 impl Translations {
-    /// None under way.
+    /// Without walks on their way.
     pub fn new(spec: &TimeSpec) -> Translations {
         Translations {
             free: 0,
@@ -34,7 +35,8 @@ impl Translations {
         }
     }
 
-    /// Returns when a page is translated for an access that is ready at a time; `ticks` is what its translation takes by itself.
+    /// Returns when a page is translated for an access that is ready at a time; `ticks` is the cost
+    /// of its translation alone.
     #[inline]
     pub fn translated(&mut self, page: u64, translation: Translation, ready: u64, ticks: u64) -> u64 {
         if self.latest > ready {

@@ -1,4 +1,4 @@
-//! Work on the wrong path, from a branch that was foretold wrongly until it is known.
+//! Work on the wrong path, from a mispredicted branch until its outcome is known.
 //!
 //! ```text
 //!   branch          known
@@ -6,10 +6,11 @@
 //!   ├───P───X───Y───┤       X and Y are asked for although they do not count
 //!                   ├───B───X───Y───     and their lines are there, or on their way, when they do
 //! ```
-//! What comes behind both ways of a branch is executed on the wrong one as well, so its lines are fetched early: Mutlu, Kim,
-//! Armstrong and Patt, "Understanding the effects of wrong-path memory references on processor performance", WMPI 2004.
-//! What the wrong path runs through is foretold by the same predictor. An access has been asked for there if its site is
-//! behind where the paths meet, and no load that its address is made of was on the right path alone.
+//! Code that follows both ways of a branch is executed on the wrong path as well, so its lines are
+//! fetched early: Mutlu, Kim, Armstrong and Patt, "Understanding the effects of wrong-path memory
+//! references on processor performance", WMPI 2004. The same predictor gives the sites on the wrong
+//! path. The line of an access has been requested there if its site is behind the point where the
+//! paths meet, and no load that its address depends on was on the right path alone.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use super::TICKS;
 
 /// Sites that a wrong path is followed for.
 const SITES: usize = 16;
-/// Wrong paths that may have something to say of what comes.
+/// Wrong paths that are remembered.
 const MOST: usize = 8;
 
 /// A wrong path.
@@ -30,7 +31,7 @@ struct Wrong {
     known: u64,
 }
 
-/// The wrong paths of a core whose work has not been met again.
+/// A core's wrong paths whose accesses have not come on the right path yet.
 pub(super) struct WrongPaths {
     paths: VecDeque<Wrong>,
     instruction: u64,
@@ -41,7 +42,8 @@ pub(super) struct WrongPaths {
 }
 
 impl WrongPaths {
-    /// None. An instruction takes so many ticks, and so many parts of instructions are begun behind one that waits.
+    /// Without wrong paths. An instruction takes `ticks`, and `most` parts of instructions are
+    /// begun behind one that waits.
     pub fn new(instruction: u64, window_parts: u64) -> WrongPaths {
         WrongPaths {
             paths: VecDeque::new(),
@@ -52,7 +54,7 @@ impl WrongPaths {
         }
     }
 
-    /// A branch of this place in the program was foretold wrongly, to lead to these sites.
+    /// A branch of this place in the program was mispredicted to lead to these sites.
     pub fn begin(
         &mut self,
         (parts, number): (u64, u64),
@@ -68,8 +70,8 @@ impl WrongPaths {
         }
     }
 
-    /// The time at which an access with so many parts of instructions up to it was dispatched on a wrong path, and the number of
-    /// accesses up to the branch.
+    /// The time at which an access was dispatched on a wrong path, given the parts of instructions
+    /// up to it, and the number of accesses up to the branch.
     #[inline]
     pub fn dispatched(&mut self, parts: u64, site: u32) -> Option<EarlyDispatch> {
         loop {

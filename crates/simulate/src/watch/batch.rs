@@ -1,8 +1,8 @@
 //! Accesses that wait for a [`Detailed`] simulation, and go through it together.
 //!
-//! The watchers of caches, translations and stores do not know of each other, so each can take all the accesses in one go, in
-//! a loop of its own that is small. And the records of lines do not fit into the caches of the machine we run on: it can
-//! fetch those of accesses to come meanwhile.
+//! The watchers of caches, translations and stores are independent of each other, so each can take
+//! all accesses at once, in a small loop of its own. The records of lines do not fit into the
+//! caches of the host, which can fetch those of later accesses meanwhile.
 
 use std::ops::Range;
 
@@ -11,24 +11,24 @@ use crate::loops::{MOST_STRIDES, Strided};
 use crate::lru::deferred::Asked;
 use crate::mem_ref::MemRef;
 use crate::tag::Tag;
-use crate::watch::detailed::{Detailed, Far, Near};
+use crate::watch::detailed::{CacheSide, CoreSide, Detailed};
 
-/// Accesses between the one at hand and that whose place in the index is fetched.
+/// Distance in accesses at which a line's place in the index is prefetched.
 pub(crate) const FAR: usize = 24;
-/// Accesses between the one at hand and that whose record is fetched.
+/// Distance in accesses at which a line's record is prefetched.
 pub(crate) const NEAR: usize = 12;
 /// Accesses behind a miss for which records are fetched ahead: where there is one, there are more.
 pub(crate) const AFTER_A_MISS: u32 = 64;
 
-/// Bytes from one access to the next that lead to records which have come already, or come by themselves: those of neighbouring lines
-/// are often neighbours.
+/// Accesses whose distance in bytes is below this lead to records that are already there, or come
+/// by themselves: records of neighbouring lines are often neighbours.
 const NEARBY: u64 = 128;
 
 /// Accesses that wait.
 #[derive(Default)]
 pub struct Requests {
     list: Vec<MemRef>,
-    /// They are of several cores.
+    /// The requests are of several cores.
     is_mixed: bool,
     /// Between them.
     loops: Vec<Loop>,
@@ -42,19 +42,19 @@ struct Loop {
     /// Number of accesses of the list that come before it.
     before: usize,
     core: usize,
-    turns: u64,
+    iterations: u64,
     /// Its range of all strides.
     strides: Range<usize>,
-    /// They are not a loop, but the fragments of this access.
+    /// The fragments of this access, instead of a loop.
     access: Option<MemRef>,
 }
 
-/// Some of what waits.
+/// A part of the waiting accesses.
 enum Run<'r> {
     /// Accesses of a core.
     Accesses(usize, &'r [MemRef]),
     /// A loop of a core, and its strides.
-    Turns(usize, u64, &'r [Strided]),
+    Iterations(usize, u64, &'r [Strided]),
     /// An access, and its fragments.
     Fragments(MemRef, &'r [Strided]),
 }
@@ -70,24 +70,25 @@ impl Requests {
         self.list.push(access);
     }
 
-    /// A loop of so many turns, all of whose strides are made in each. It waits as many accesses that take about as long.
+    /// Adds a loop; every iteration makes all strides. It counts as a number of accesses that take
+    /// about as long.
     ///
     /// # Panics
     /// If there are more than [`MOST_STRIDES`], or none.
-    pub fn push_turns(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        assert!((1..=MOST_STRIDES).contains(&strides.len()), "{} accesses a turn", strides.len());
-        if turns == 0 {
+    pub fn push_iterations(&mut self, core: usize, iterations: u64, strides: &[Strided]) {
+        assert!((1..=MOST_STRIDES).contains(&strides.len()), "{} accesses an iteration", strides.len());
+        if iterations == 0 {
             return;
         }
         let first = self.strides.len();
         self.strides.extend_from_slice(strides);
         let (before, strides) = (self.list.len(), first..self.strides.len());
-        let accesses = turns.saturating_mul(strides.len() as u64);
+        let accesses = iterations.saturating_mul(strides.len() as u64);
         self.of_loops = self.of_loops.saturating_add((accesses / AS_ONE) as usize + strides.len());
-        self.loops.push(Loop { before, core, turns, strides, access: None });
+        self.loops.push(Loop { before, core, iterations, strides, access: None });
     }
 
-    /// An access whose bytes are those of fragments, in this order; there must be one.
+    /// Adds an access that consists of fragments, at least one, in this order.
     pub fn push_fragments(&mut self, access: MemRef, fragments: &[Fragment]) {
         let (first, tag) = (self.strides.len(), access.tag);
         let strided = |&Fragment { address, bytes, is_write }: &Fragment| Strided {
@@ -100,7 +101,7 @@ impl Requests {
         self.strides.extend(fragments.iter().map(strided));
         let (before, strides) = (self.list.len(), first..self.strides.len());
         self.of_loops = self.of_loops.saturating_add(fragments.len());
-        self.loops.push(Loop { before, core: access.core(), turns: 1, strides, access: Some(access) });
+        self.loops.push(Loop { before, core: access.core(), iterations: 1, strides, access: Some(access) });
     }
 
     /// The requests of a core, for many accesses in a row: to be settled when there are `most`.
@@ -111,7 +112,7 @@ impl Requests {
         Queue { requests: &mut self.list, line_shift, most }
     }
 
-    /// Returns how many there are, those of loops by the time they take.
+    /// Returns the number of waiting accesses; loops count by the time they take.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.list.len().saturating_add(self.of_loops)
@@ -143,18 +144,19 @@ impl Requests {
         ends.flat_map(move |next| {
             let end = next.map_or(self.list.len(), |next| next.before);
             let before = &self.list[std::mem::replace(&mut from, end)..end];
-            let turns = |next: &Loop| {
+            let iterations = |next: &Loop| {
                 let strides = &self.strides[next.strides.start..next.strides.end];
                 match next.access {
-                    None => Run::Turns(next.core, next.turns, strides),
+                    None => Run::Iterations(next.core, next.iterations, strides),
                     Some(access) => Run::Fragments(access, strides),
                 }
             };
-            self.by_core(before).chain(next.map(turns))
+            self.by_core(before).chain(next.map(iterations))
         })
     }
 
-    /// Runs of requests of one core. Most often there is one run, and nobody need look for its end.
+    /// Runs of requests of one core. Most often there is one run, and its end need not be looked
+    /// for.
     fn by_core<'r>(&self, requests: &'r [MemRef]) -> impl Iterator<Item = Run<'r>> + use<'r> {
         let (whole, mixed) = if self.is_mixed { (&[][..], requests) } else { (requests, &[][..]) };
         let whole = (!whole.is_empty()).then_some(whole);
@@ -183,15 +185,15 @@ impl Queue<'_> {
         Asked::Waits
     }
 
-    /// Returns whether there are so many that it is time to settle.
+    /// Returns whether there are enough requests to settle them.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.requests.len() >= self.most
     }
 }
 
-impl Near {
-    /// As [`Tlb::set_pages_of`](crate::Tlb), if there are translations.
+impl CoreSide {
+    /// Like [`Tlb::set_pages_of`](crate::Tlb), if there are translations.
     pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         if let Some(tlb) = &mut self.tlb {
             tlb.set_pages_of(tag, page_bytes);
@@ -206,12 +208,12 @@ impl Near {
         for run in requests.runs() {
             match run {
                 Run::Accesses(core, of_core) => self.settle_accesses(core, of_core),
-                Run::Turns(core, turns, strides) => {
+                Run::Iterations(core, iterations, strides) => {
                     if let Some(tlb) = &mut self.tlb {
-                        tlb.access_turns(core, turns, strides);
+                        tlb.access_iterations(core, iterations, strides);
                     }
                     if let Some(stores) = &mut self.stores {
-                        stores.access_turns(core, turns, strides);
+                        stores.access_iterations(core, iterations, strides);
                     }
                 }
                 Run::Fragments(access, strides) => {
@@ -246,9 +248,9 @@ impl Near {
     }
 }
 
-impl Far {
-    /// Asks the caches: `told` learns the tag and the depth of each access that misses the first level
-    /// ([`Outcome::depth`](crate::Outcome)), in their order.
+impl CacheSide {
+    /// Looks up the caches: `told` receives the tag and the depth of each access that misses the
+    /// first level ([`Outcome::depth`](crate::Outcome)), in their order.
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.
@@ -256,8 +258,8 @@ impl Far {
         for run in requests.runs() {
             match run {
                 Run::Accesses(_, requests) => self.caches.access_all(requests, &mut self.missed),
-                Run::Turns(core, turns, strides) => {
-                    self.caches.access_turns(core, turns, strides, &mut self.missed);
+                Run::Iterations(core, iterations, strides) => {
+                    self.caches.access_iterations(core, iterations, strides, &mut self.missed);
                 }
                 Run::Fragments(access, strides) => {
                     let (depth, address) = self.caches.access_fragments(access, &fragments(strides));
@@ -285,12 +287,13 @@ impl Detailed {
         self.waiting.push(access);
     }
 
-    /// [`Detailed::access_later`] of an access whose bytes are those of fragments, in this order; there must be one.
+    /// [`Detailed::access_later`] for an access that consists of fragments, at least one, in this
+    /// order.
     pub fn fragments_later(&mut self, access: MemRef, fragments: &[Fragment]) {
         self.waiting.push_fragments(access, fragments);
     }
 
-    /// Returns what waits for [`Detailed::settle`].
+    /// Returns the requests that wait for [`Detailed::settle`].
     pub fn requests(&mut self) -> &mut Requests {
         &mut self.waiting
     }
@@ -307,7 +310,8 @@ impl Detailed {
         self.waiting.len()
     }
 
-    /// Does what waits: `told` as in [`Far::settle`]. Until then nothing that waits is counted anywhere.
+    /// Simulates the waiting accesses; `told` is as in [`CacheSide::settle`]. Until then none of them is
+    /// counted.
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.

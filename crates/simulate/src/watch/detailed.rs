@@ -1,4 +1,4 @@
-//! A hierarchy with everything that can be known of its misses, by tag.
+//! A hierarchy with all facts about its misses, by tag.
 
 use crate::core_parts::numa::{Numa, NumaDetail};
 use crate::core_parts::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
@@ -17,11 +17,11 @@ use crate::watch::watched::{Found, Miss, Watched, WatchedCaches};
 /// The outcome of one access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// As [`Hierarchy::access`] returns it.
+    /// The depth, as [`Hierarchy::access`] returns it.
     pub depth: u8,
     /// The level that had the translation; the first one, without TLBs.
     pub translation: Translation,
-    /// Memory answered, and it was another node's.
+    /// Memory of another node served the access.
     pub remote: bool,
     /// A load that is held up by a store to another address.
     pub alias: Option<AliasConflict>,
@@ -31,48 +31,48 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The causes at the levels that missed, innermost first. Where an access touches several lines, the
-    /// cause at a level is that of the first line missing there.
+    /// The causes at the levels that missed, innermost first. If an access touches several lines,
+    /// the cause at a level is that of the first missing line.
     pub fn causes(&self) -> impl Iterator<Item = Cause> + '_ {
         self.causes.iter().map_while(|cause| *cause)
     }
 }
 
-/// Caches as of a [`Hierarchy`], or a [`Model`], of which everything is watched.
-///
-/// Findings are kept by [`Tag`] of the accesses, and memory for them grows with the highest one.
+/// The caches of a [`Hierarchy`] or of a [`Model`], watched. Results are kept by [`Tag`] of the
+/// accesses, and their memory grows with the highest one.
 pub struct Detailed {
-    pub(crate) near: Near,
-    pub(crate) far: Far,
+    pub(crate) near: CoreSide,
+    pub(crate) far: CacheSide,
     pub(crate) waiting: Requests,
 }
 
-/// The parts of a core that accesses meet. It and [`Far`] know nothing of each other, so they can be driven apart.
+/// The parts of a core that accesses meet. They are independent of [`CacheSide`], so the two can be
+/// driven separately.
 #[derive(Default)]
-pub struct Near {
+pub struct CoreSide {
     pub(crate) tlb: Option<Tlb>,
     pub(crate) stores: Option<StoreBuffer>,
 }
 
-/// The parts beyond a core that accesses meet: caches, and memory.
-pub struct Far {
+/// The parts beyond a core: caches, and memory.
+pub struct CacheSide {
     pub(crate) caches: Box<dyn WatchedCaches>,
     pub(crate) levels: usize,
     pub(crate) numa: Option<Numa>,
-    /// Misses of the accesses at hand.
+    /// Misses of the current accesses.
     pub(crate) missed: Vec<Miss>,
 }
 
-/// Findings of a [`Detailed`] simulation of a [`Model`] besides the others.
+/// Further results of a [`Detailed`] simulation of a [`Model`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelDetails {
     /// Misses because of another core's write, in the order of the tags.
     pub sharing: Vec<SharedLine>,
     /// Messages of coherence.
     pub coherence: CoherenceCounters,
-    /// Indexed by level: what happened besides demand.
+    /// Indexed by level: traffic besides demand.
     pub traffic: Vec<LevelTraffic>,
-    /// Indexed by level: what the prefetchers did.
+    /// Indexed by level: counts of the prefetchers.
     pub prefetch: Vec<PrefetchCounters>,
 }
 
@@ -81,14 +81,14 @@ pub struct ModelDetails {
 pub struct Details {
     /// Indexed by tag and, innermost first, level: `levels[tag][level]`.
     pub levels: Vec<Vec<LevelDetail>>,
-    /// Indexed by level: whose accesses missed lines that whose accesses had pushed out, in the order of the tags, and for each
-    /// the most frequent first.
+    /// Indexed by level: missing tag, evicting tag, misses; in the order of missing tags, and for
+    /// each the most frequent first.
     pub evictions: Vec<Vec<Eviction>>,
-    /// Indexed by tag; may end before the last tags, of which nothing was counted then.
+    /// Indexed by tag; may end before the last tags, whose counts are then zero.
     pub tlb: Vec<TlbDetail>,
     /// Loads that conflict with stores, in the order of the loads' tags.
     pub aliases: Vec<AliasPair>,
-    /// Indexed by tag; may end before the last tags, of which nothing was counted then.
+    /// Indexed by tag; may end before the last tags, whose counts are then zero.
     pub numa: Vec<NumaDetail>,
     /// If a [`Model`] was simulated.
     pub model: Option<ModelDetails>,
@@ -98,8 +98,8 @@ impl Detailed {
     /// Watches caches of a hierarchy's shape, from their beginning.
     ///
     /// # Panics
-    /// If the hierarchy looks up straddling accesses [`Straddle::Together`]; the lines of an access are
-    /// told apart by the order in which they are asked for.
+    /// If the hierarchy looks up straddling accesses [`Straddle::Together`]; the lines of an access
+    /// are identified by the order in which they are looked up.
     pub fn new(empty: Hierarchy) -> Detailed {
         assert_eq!(empty.straddle(), Straddle::Apart, "details need lines to be asked for one by one");
         let levels = empty.levels().len();
@@ -113,18 +113,18 @@ impl Detailed {
     }
 
     fn of_caches(caches: Box<dyn WatchedCaches>, levels: usize) -> Detailed {
-        let far = Far { caches, levels, numa: None, missed: Vec::new() };
-        Detailed { near: Near::default(), far, waiting: Requests::default() }
+        let far = CacheSide { caches, levels, numa: None, missed: Vec::new() };
+        Detailed { near: CoreSide::default(), far, waiting: Requests::default() }
     }
 
-    /// Both halves, to be driven apart. Nothing may wait.
-    pub fn split(self) -> (Near, Far) {
+    /// Both halves, to be driven separately. No access may wait.
+    pub fn split(self) -> (CoreSide, CacheSide) {
         debug_assert!(self.waiting.is_empty(), "what waits is for both");
         (self.near, self.far)
     }
 
-    /// The two halves of [`Detailed::split`], which have met the same accesses.
-    pub fn join(near: Near, far: Far) -> Detailed {
+    /// Joins the two halves of [`Detailed::split`], which have seen the same accesses.
+    pub fn join(near: CoreSide, far: CacheSide) -> Detailed {
         Detailed { near, far, waiting: Requests::default() }
     }
 
@@ -146,7 +146,7 @@ impl Detailed {
         self
     }
 
-    /// As [`Tlb::set_pages_of`], if there are translations.
+    /// Like [`Tlb::set_pages_of`], if there are translations.
     pub fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {
         self.near.set_pages_of(tag, page_bytes);
     }
@@ -170,8 +170,8 @@ impl Detailed {
         Outcome { depth, translation, remote, alias, sharing, causes }
     }
 
-    /// Cycles that a tag's accesses waited besides those of the levels, for translations and for memory of other nodes, as far as
-    /// they are settled.
+    /// Cycles that a tag's settled accesses waited for translations and for memory of other nodes,
+    /// besides those of the levels.
     pub fn other_cycles(&self, tag: Tag) -> u64 {
         let translations = self.near.tlb.as_ref().map_or(0, |tlb| tlb.cycles(tag));
         translations + self.far.numa.as_ref().map_or(0, |numa| numa.cycles(tag))
@@ -202,7 +202,7 @@ impl Detailed {
         self.far.caches.watcher().bytes()
     }
 
-    /// Returns what was found.
+    /// Returns the results.
     pub fn finish(mut self) -> Details {
         self.settle(|_, _| {});
         let Found { counts, evictions, model } = self.far.caches.finish();

@@ -1,4 +1,4 @@
-//! Findings about misses: by access, by tag and level, and of who evicted whose lines.
+//! Counts of misses: by access, by tag and level, and by evicting tag.
 
 use std::ops::AddAssign;
 
@@ -9,13 +9,14 @@ use crate::watch::pairs::Pairs;
 /// Why a cache missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The line was never asked of this cache before, nor fetched into it ahead.
+    /// The cache was never looked up for the line before, and never prefetched it.
     Cold,
     /// Too many other lines were used since.
     Capacity,
     /// Too many other lines of the same set were used since; or a rule of the level dropped it.
     Conflict,
-    /// Another core had written to the line and held it, and this cache had not lost it to that.
+    /// Another core had written to the line and held it; this cache did not lose the line by that
+    /// write.
     HeldElsewhere,
     /// Another core wrote what the access touches.
     TrueSharing,
@@ -32,7 +33,8 @@ pub struct LevelDetail {
     pub capacity: u64,
     /// Misses that full associativity would have avoided.
     pub conflict: u64,
-    /// Misses of lines that another core held, newer than the levels outside, and had not taken from the cache.
+    /// Misses of lines of which another core held newer bytes, and which this cache did not lose to
+    /// that core.
     pub held_elsewhere: u64,
     /// Misses because of another core's write of the same bytes.
     pub true_sharing: u64,
@@ -47,11 +49,11 @@ pub struct LevelDetail {
     pub fetched_bytes: u64,
     /// Lines fetched and since evicted.
     pub evicted_lines: u64,
-    /// Bytes of those that were used.
+    /// Bytes of the evicted lines that were used.
     pub evicted_used_bytes: u64,
     /// Lines fetched and not evicted: they might yet be used more.
     pub resident_lines: u64,
-    /// Bytes of those used so far.
+    /// Bytes of the resident lines that were used so far.
     pub resident_used_bytes: u64,
 }
 
@@ -104,12 +106,12 @@ impl LevelDetail {
     }
 }
 
-/// Misses for want of a line that somebody's access had pushed out.
+/// Misses of lines that accesses with a tag had evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// Tag of the accesses that missed.
     pub tag: Tag,
-    /// Tag of the accesses that had pushed the lines out.
+    /// Tag of the accesses that evicted the lines.
     pub by: Tag,
     /// Number of misses.
     pub misses: u64,
@@ -118,7 +120,7 @@ pub struct Eviction {
 /// The causes of the misses of one access: by level, the first missing line's.
 pub(crate) type CausesByLevel = [Option<Cause>; MAX_LEVELS];
 
-/// Returns, by level, whose accesses missed lines that whose accesses had evicted.
+/// Returns, per level: missing tag, evicting tag, misses.
 pub(crate) fn evictions(pairs: &[Pairs]) -> Vec<Vec<Eviction>> {
     let eviction = |(tag, by, misses, _)| Eviction { tag, by, misses };
     pairs.iter().map(|pairs| pairs.sorted().into_iter().map(eviction).collect()).collect()

@@ -14,13 +14,13 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Counts one meeting; says which pair it was, in the order of their first meetings.
+    /// Counts one meeting of a pair; returns the pair's number, in the order of first meetings.
     #[inline]
     pub fn add(&mut self, first: Tag, second: Tag) -> u32 {
         self.add_times(first, second, 1)
     }
 
-    /// The same of so many.
+    /// Counts `times` meetings of a pair, like [`Pairs::add`].
     #[inline]
     pub fn add_times(&mut self, first: Tag, second: Tag, times: u64) -> u32 {
         let slot = match self.last.get(first.index()) {

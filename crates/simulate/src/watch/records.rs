@@ -1,15 +1,16 @@
-//! Which caches keep what they know of a line in one record.
+//! Records of lines, and which caches share them.
 //!
 //! ```text
 //!   record of a line     line │ outer │ stamp, tag │ used │ stamp, tag │ used │ …
 //!                                       ╰─ innermost level ─╯
 //! ```
-//! Levels with the same lines and the same users (all levels, if there is one core) share the records. Where more cores
-//! share the outer level, or its lines are longer, it has records of its own, which `outer` leads to.
+//! Levels with lines of one length and the same cores (all levels, if there is one core) share
+//! records. An outer level that is shared by more cores, or has longer lines, has separate records,
+//! to which `outer` points.
 
 use crate::spec::LevelSpec;
 
-/// Word of a record that leads to the outer level's, if there are any: its place + 1, 0 if there is none yet.
+/// Word of a record with the place of the outer level's record + 1, or 0 if there is none yet.
 pub(crate) const OUTER: usize = 1;
 
 /// The place of a cache's part in a record.
@@ -18,19 +19,19 @@ pub(crate) struct Place {
     pub table: usize,
     /// Word of a record: stamp below, tag above. Behind it, the bytes used.
     pub word: usize,
-    /// That of the innermost level whose uses count for this one as well.
+    /// Word of the innermost level whose uses count for this level as well.
     pub first_word: usize,
     /// The next level has the same records, and uses are handed to it.
     pub has_next: bool,
 }
 
-/// Says where uses of a line are entered.
+/// The record in which uses of a line are entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uses {
-    /// With the innermost level of a record alone, which hands them outwards when it misses the line. An outer
-    /// level fetches a line only when the inner ones miss it, so whatever an inner level has seen since its last
-    /// fetch, the outer one has had the line for.
-    HandedOutwards,
+    /// With the innermost level of a record alone, which passes them to the next level when it
+    /// misses the line. An outer level fetches a line only when the inner ones miss it, so all that
+    /// an inner level has seen since its last fetch happened while the outer level had the line.
+    PassedOn,
     /// With every level that has the line.
     AtEachLevel,
 }
@@ -48,7 +49,7 @@ pub(crate) fn places(specs: &[LevelSpec], cores: u32, uses: Uses) -> (Vec<Place>
     let one_table = (1..specs.len()).all(|level| first_cores(level).all(|core| same(level, core)));
     let first_word = if one_table { OUTER } else { OUTER + 1 };
     let (mut places, mut strides): (Vec<Place>, Vec<usize>) = (Vec::new(), Vec::new());
-    let is_handed = uses == Uses::HandedOutwards;
+    let is_handed = uses == Uses::PassedOn;
     let mut first_inner = 0;
     for level in 0..specs.len() {
         let first = places.len();

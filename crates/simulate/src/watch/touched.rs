@@ -24,7 +24,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// None yet, of lines with so many bytes, a power of two.
+    /// An empty set of lines of `line_bytes`, a power of two.
     pub fn new(line_bytes: u32) -> Touched {
         Touched {
             shift: line_bytes.trailing_zeros(),
@@ -34,7 +34,7 @@ impl Touched {
         }
     }
 
-    /// Touches the line of an address; says whether nothing did before.
+    /// Touches the line of an address; returns whether this is its first touch.
     #[inline]
     pub fn is_first(&mut self, address: u64) -> bool {
         let line = address >> self.shift;

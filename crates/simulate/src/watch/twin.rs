@@ -1,7 +1,8 @@
-//! Which lines a fully associative LRU cache of a given size would hold.
+//! The lines that a fully associative LRU cache of a given size would hold.
 //!
-//! Touches are numbered, and each line remembers the number of its last one, its *stamp*. The cache holds the lines with
-//! the highest stamps; so all that is to be kept is where they begin, and whose touch each later one was:
+//! Touches are numbered, and each line remembers the number of its last one, its *stamp*. The cache
+//! holds the lines with the highest stamps. So it is enough to keep where these begin, and which
+//! line each later touch was of:
 //!
 //! ```text
 //!   touch     2 3 4 5 6 7 8 9               capacity 3
@@ -9,8 +10,8 @@
 //!   stamp     . . . 5 6 7 8                 these are 5, 6 and 7, so C is lost, and the cache begins at 6
 //! ```
 //!
-//! A touch writes two words in a row, whatever the size of the cache; the beginning moves over each touch once. When the
-//! numbers are used up, the touches that count are numbered anew.
+//! A touch writes two words in a row, whatever the size of the cache; the beginning moves over each
+//! touch once. When the numbers are used up, the last touches are renumbered.
 
 use crate::table::{At, Table};
 
@@ -36,7 +37,7 @@ pub(crate) enum Before {
 #[derive(Clone, Debug)]
 pub(crate) struct Twin {
     capacity: u32,
-    /// Word of a record whose low half is the stamp.
+    /// The word of a record whose low half is the stamp.
     word: usize,
     held: u32,
     /// Indexed by touch: the line's record.
@@ -79,7 +80,7 @@ impl Twin {
         }
     }
 
-    /// Returns what the cache knows of a line.
+    /// Returns the state of a line in the cache.
     #[inline]
     pub fn look(&self, table: &mut Table, at: At) -> Before {
         match *table.word(at, self.word) as u32 {
@@ -89,7 +90,7 @@ impl Twin {
         }
     }
 
-    /// Gives a line away, or remembers that it was asked for; says what was known of it.
+    /// Removes a line, or remembers that it was requested; returns its state before.
     pub fn take(&mut self, table: &mut Table, at: At) -> Before {
         let before = self.look(table, at);
         self.held -= u32::from(before == Before::Held);

@@ -1,4 +1,4 @@
-//! The door between caches that are watched and whoever drives them.
+//! The interface of caches that are watched.
 
 use crate::fragment::Fragment;
 use crate::loops::Strided;
@@ -10,34 +10,40 @@ use crate::watch::detailed::ModelDetails;
 use crate::watch::misses::{CausesByLevel, Eviction, LevelDetail};
 use crate::watch::watcher::Watcher;
 
-/// An access that the first level did not answer, and how deep it went.
+/// An access that the first level did not serve, and the level that did.
 pub(crate) type Miss = (MemRef, u8);
 
-/// Caches of which a [`Watcher`] is told everything.
+/// Caches that report everything to a [`Watcher`].
 ///
-/// Their calls come in the order of the accesses, from one thread.
+/// They are called in the order of the accesses, from one thread.
 pub(crate) trait WatchedCaches: Send {
     /// Simulates one access.
     fn access(&mut self, access: MemRef) -> Watched;
-    /// Simulates accesses of one core; adds those that miss.
+    /// Simulates accesses of one core; adds those that miss to `missed`.
     fn access_all(&mut self, accesses: &[MemRef], missed: &mut Vec<Miss>);
     /// Simulates an access in several places; returns its depth, and the address of the first place that deep.
     fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> (u8, u64);
-    /// Simulates a core's loop of so many turns; adds the accesses that miss.
-    fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>);
+    /// Simulates a core's loop of `iterations`; adds the accesses that miss.
+    fn access_iterations(
+        &mut self,
+        core: usize,
+        iterations: u64,
+        strides: &[Strided],
+        missed: &mut Vec<Miss>,
+    );
     /// Returns the counters of each level, innermost first.
     fn counters(&self) -> Vec<LevelCounters>;
     /// Returns the shape of the first level.
     fn first_level(&self) -> &LevelSpec;
-    /// Returns what knows their lines.
+    /// Returns the watcher of their lines.
     fn watcher(&self) -> &Watcher;
-    /// Returns what was found.
+    /// Returns the results.
     fn finish(self: Box<Self>) -> Found;
 }
 
-/// The answer to one access.
+/// The result of one access.
 pub(crate) struct Watched {
-    /// As [`Hierarchy::access`](crate::Hierarchy::access) returns it.
+    /// The depth, as [`Hierarchy::access`](crate::Hierarchy::access) returns it.
     pub depth: u8,
     /// The write of another core that the miss is due to.
     pub sharing: Option<Sharing>,
@@ -48,7 +54,7 @@ pub(crate) struct Watched {
 pub(crate) struct Found {
     /// Indexed by tag and, innermost first, level.
     pub counts: Vec<LevelDetail>,
-    /// Indexed by level: whose accesses missed lines that whose accesses had evicted.
+    /// Indexed by level: missing tag, evicting tag, misses.
     pub evictions: Vec<Vec<Eviction>>,
     /// Findings of a machine's rules besides.
     pub model: Option<ModelDetails>,

@@ -1,30 +1,34 @@
-//! Why an access missed (the three Cs), what evicted the line, and how much of each fetched line was used.
+//! Why an access missed (the three Cs), what evicted the line, and how much of each fetched line
+//! was used.
 //!
 //! A miss of one cache is
-//! - **cold** if the line was never asked of that cache before: only fetching it earlier would help;
-//! - **capacity** if a fully associative LRU cache of the same size, given the same requests, misses too:
-//!   too many other lines were used in between;
+//! - **cold** if that cache was never looked up for the line before: only fetching it earlier would
+//!   help;
+//! - **capacity** if a fully associative LRU cache of the same size, given the same requests,
+//!   misses too: too many other lines were used in between;
 //! - **conflict** otherwise: there was room, but not in the line's set.
 //!
-//! (Hill, "Aspects of cache memory and instruction buffer performance", 1987.) A set-associative cache can
-//! also hit where the fully associative one misses, for example in loops just over its size; such lines are
-//! counted as *spared*: the lines that the fully associative cache misses are cold, capacity and spared.
-//! Where cores are kept coherent, a miss is **true** or **false sharing** instead if the cache lost the line
-//! to another core's write, and the line is **held elsewhere** if it did not, but another core has written to
-//! it since, and has it still: then it comes from there, and a larger cache would not have helped.
+//! (Hill, "Aspects of cache memory and instruction buffer performance", 1987.) A set-associative
+//! cache can also hit where the fully associative one misses, for example in loops just over its
+//! size; such lines are counted as *spared*: the lines that the fully associative cache misses are
+//! cold, capacity and spared. Where cores are kept coherent, a miss is **true** or **false
+//! sharing** instead if the cache lost the line to another core's write, and the line is **held
+//! elsewhere** if it did not, but another core has written to it since, and has it still: then it
+//! comes from there, and a larger cache would not have helped.
 //!
-//! A *fetch* of a cache begins when the cache gets a line and ends when the line leaves. A byte of the
-//! line is used by the fetch if, between the two, an access of a core that shares the cache touches it,
-//! whichever level answers that access. Each fetch is charged to the tag of the access that caused it, so
-//! a caller that tags accesses with their source gets, per source and level, the share of the fetched bytes
-//! that was worth fetching. The tag of the access that drops the line is remembered until the line is missed
-//! again: it is what that miss, unless it is cold, is due to.
+//! A *fetch* of a cache begins when the cache gets a line and ends when the line leaves. A byte of
+//! the line is used by the fetch if, between the two, an access of a core that shares the cache
+//! touches it, whichever level serves that access. Each fetch is charged to the tag of the access
+//! that caused it, so a caller that tags accesses with their source gets, per source and level, the
+//! share of the fetched bytes that was worth fetching. The tag of the access that drops the line is
+//! remembered until the line is missed again: unless that miss is cold, it is charged to that tag.
 //!
-//! Use is kept in 64 bits a line: bytes for lines of up to 64, pairs of bytes for 128, and so on, where a
-//! pair of which one byte is touched counts as used whole. Levels share records of lines where they can
-//! ([`places`]).
+//! Use is kept in 64 bits a line: bytes for lines of up to 64, pairs of bytes for 128, and so on,
+//! where a pair of which one byte is touched counts as used whole. Levels share records of lines
+//! where they can ([`places`]).
 //!
-//! A [`Watcher`] keeps all of this and simulates nothing. Caches tell it, of each access and in this order:
+//! A [`Watcher`] keeps all of this and simulates nothing. For each access, caches call it in this
+//! order:
 //!
 //! ```text
 //!   begin     whose access it is
@@ -33,9 +37,9 @@
 //!   left      a cache does not have a line any more, and by whose fault
 //!   take      what the access missed for, once all of its lines are looked up
 //! ```
-//! Two kinds of caches do: those of [`lru`](crate::watch::lru), which are fast and know one rule, and those
-//! of a machine's rules ([`model`](crate::watch::model)). Both enter uses in a record's words; how they
-//! gather them is theirs, as it depends on how lines come and go.
+//! Two kinds of caches do: those of [`lru`](crate::watch::lru), which are fast and know one rule,
+//! and those of a machine's rules ([`model`](crate::watch::model)). Both enter uses in a record's
+//! words. Each gathers them in its own way, which depends on how lines come and go.
 
 use crate::model::Sharing;
 use crate::spec::{LevelSpec, MAX_LEVELS};
@@ -46,13 +50,13 @@ use crate::watch::pairs::Pairs;
 use crate::watch::records::{OUTER, Place, Uses, places};
 use crate::watch::twin::Before;
 
-/// Keeps what is known of the lines of all caches, and counts by tag what they were missed for.
+/// Keeps the state of all lines in all caches, and counts the reasons of misses by tag.
 #[derive(Clone, Debug)]
 pub(crate) struct Watcher {
     pub levels: Vec<Level>,
     /// Indexed by level: it gets the lines that the level inside drops, and fetches none.
     pub exclusive: [bool; MAX_LEVELS],
-    /// Indexed by level: lines come in sectors, whose bytes are counted as they come.
+    /// Indexed by level: true if lines come in sectors, whose bytes are counted as they come.
     pub sectored: [bool; MAX_LEVELS],
     /// Indexed by cache, counted over all levels, innermost level first.
     pub places: Vec<Place>,
@@ -74,7 +78,7 @@ pub(crate) struct Watcher {
 pub(crate) struct Level {
     /// From address to line number.
     pub line_shift: u32,
-    /// From byte to bit: a bit stands for one byte, or more in lines of more than 64.
+    /// Bits by byte: a bit stands for one byte, or for several in lines of more than 64.
     pub grain_shift: u32,
 }
 
@@ -90,7 +94,7 @@ impl Level {
         self.bits_at(first & ((1 << self.line_shift) - 1), last - first)
     }
 
-    /// Bits of the byte `offset` of a line and those `after` it, which lie in the line as well.
+    /// Bits of the byte at `offset` of a line and the `after` bytes behind it, all in the line.
     #[inline(always)]
     pub fn bits_at(&self, offset: u64, after: u64) -> u64 {
         let (first, last) = (offset >> self.grain_shift, (offset + after) >> self.grain_shift);
@@ -101,7 +105,7 @@ impl Level {
         u64::from(used.count_ones()) << self.grain_shift
     }
 
-    /// Turns bits of a first-level line at an address into bits of this level's line around it.
+    /// Iterations bits of a first-level line at an address into bits of this level's line around it.
     #[inline(always)]
     pub fn widen(&self, inner: &Level, address: u64, used: u64) -> u64 {
         match self.line_shift == inner.line_shift {
@@ -110,7 +114,7 @@ impl Level {
         }
     }
 
-    /// Turns the bits if this level's lines are longer.
+    /// Moves the bits to their place in the line if this level's lines are longer.
     #[inline(never)]
     fn widen_longer(&self, inner: &Level, address: u64, used: u64) -> u64 {
         let grain = 1 << inner.grain_shift;
@@ -148,7 +152,7 @@ impl Watcher {
         }
     }
 
-    /// Makes room to count what is found of a tag.
+    /// Makes room for the counts of a tag.
     #[inline(always)]
     pub fn has_room(&mut self, tag: Tag) {
         if (tag.index() + 1) * self.levels.len() > self.counts.len() {
@@ -169,8 +173,9 @@ impl Watcher {
         (self.core, self.tag) = (core, tag);
     }
 
-    /// Notes that a cache does not have a line, or lacks a part of it, and why: because it was lost to another
-    /// core, because another core `is_held` to have it, or else by what the fully associative cache knew of it, and who had made it leave.
+    /// Records that a cache misses a line, or a part of it, and the reason: it was lost to another
+    /// core; another core `is_held` to have it; or else the state of the line in the fully
+    /// associative cache, and the tag that evicted it.
     #[inline(always)]
     pub fn missed(
         &mut self,
@@ -200,7 +205,7 @@ impl Watcher {
         self.count(self.tag, level).spared += 1;
     }
 
-    /// Begins a fetch: a cache has a line from now on. Returns who had made it leave.
+    /// Begins a fetch: a cache has a line from now on. Returns the tag that had evicted it.
     #[inline(always)]
     pub fn fetched(&mut self, place: Place, at: At) -> Option<Tag> {
         let table = &mut self.tables[place.table];
@@ -214,8 +219,8 @@ impl Watcher {
         left_by
     }
 
-    /// Ends a fetch, if there is one: a cache does not have the line any more, because of accesses with the tag
-    /// `by` if that is anybody's fault.
+    /// Ends a fetch, if there is one: a cache does not have the line any more, because of accesses
+    /// with the tag `by`, if there is one.
     #[inline(always)]
     pub fn left(&mut self, level: usize, place: Place, at: At, by: Option<Tag>) {
         let table = &mut self.tables[place.table];
@@ -244,7 +249,7 @@ impl Watcher {
         causes
     }
 
-    /// Returns what is counted of a tag at a level. There is room for it.
+    /// Returns the counts of a tag at a level. There must be room for the tag.
     #[inline]
     pub fn count(&mut self, tag: Tag, level: usize) -> &mut LevelDetail {
         &mut self.counts[tag.index() * self.levels.len() + level]
@@ -272,8 +277,8 @@ impl Watcher {
         }
     }
 
-    /// Returns the outer table's record of a line from its record in the table `inner`, if anybody has asked for
-    /// the line that far out.
+    /// Returns the outer table's record of a line from its record in the table `inner`, if the line
+    /// was ever looked up there.
     #[inline]
     pub fn known_outside(&self, inner: usize, record: At) -> Option<At> {
         (self.tables[inner].get(record, OUTER) as At).checked_sub(1)
@@ -296,8 +301,8 @@ impl Watcher {
         self.tables.iter().map(Table::bytes).sum()
     }
 
-    /// Returns what was counted, by tag and, innermost first, level; and by level, who missed for whose sake. All
-    /// uses are entered.
+    /// Enters all uses, and returns the counts by tag and level (innermost first), and the
+    /// evictions by level.
     pub fn finish(mut self) -> (Vec<LevelDetail>, Vec<Vec<Eviction>>) {
         let levels = self.levels.len();
         for (cache, place) in self.places.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The model as plainly as it can be said, a deque per set with the most recent in front; and random
+//! The simplest form of the model, a deque per set with the most recent line in front; and random
 //! hierarchies and traces to compare it on.
 #![allow(dead_code)] // each test program uses its part
 
@@ -52,7 +52,7 @@ pub struct Naive {
     pub caches: Vec<Vec<NaiveCache>>,
     pub straddle: Straddle,
     pub counters: Vec<LevelCounters>,
-    /// (what, level, cache of that level, line), as they happened.
+    /// (event, level, cache of that level, line), in their order.
     pub events: Vec<(Event, usize, usize, u64)>,
 }
 
@@ -79,11 +79,11 @@ impl Naive {
                 let line_bytes = u64::from(self.specs[0].line_bytes);
                 let lines = address / line_bytes..=last / line_bytes;
                 lines
-                    .map(|line| self.outwards(core, line * line_bytes, line * line_bytes, write))
+                    .map(|line| self.look_up_outer(core, line * line_bytes, line * line_bytes, write))
                     .max()
                     .unwrap()
             }
-            Straddle::Together => self.outwards(core, address, last, write),
+            Straddle::Together => self.look_up_outer(core, address, last, write),
         };
         for (level, counters) in self.counters.iter_mut().enumerate() {
             let asked = u64::from(level <= depth);
@@ -100,7 +100,7 @@ impl Naive {
     }
 
     /// All lines of first..=last at each level until a level holds them all.
-    fn outwards(&mut self, core: usize, first: u64, last: u64, write: bool) -> usize {
+    fn look_up_outer(&mut self, core: usize, first: u64, last: u64, write: bool) -> usize {
         for level in 0..self.specs.len() {
             let spec = self.specs[level];
             let line_bytes = u64::from(spec.line_bytes);
@@ -146,8 +146,8 @@ pub struct Access {
     pub write: bool,
 }
 
-/// 1 to 4 levels: any number of sets, 1 to 40 ways (beyond 32 is another code path), lines and groups of
-/// cores that grow outwards. Small, so that random traces overflow them.
+/// 1 to 4 levels: any number of sets, 1 to 40 ways (beyond 32 is another code path); lines and
+/// groups of cores grow from level to level. Small, so that random traces overflow them.
 fn hierarchies() -> impl Strategy<Value = (Vec<LevelSpec>, u32)> {
     let level = (1u64..=24, 1u32..=40, 0u32..=1, 1u32..=2);
     (prop::collection::vec(level, 1..=4), 2u32..=5, 1u32..=5).prop_map(|(shapes, line_shift, cores)| {
@@ -162,8 +162,8 @@ fn hierarchies() -> impl Strategy<Value = (Vec<LevelSpec>, u32)> {
     })
 }
 
-/// Accesses that dwell on a few regions, one of them at the end of the address space, and often on one alone whose lines have narrow
-/// entries.
+/// Accesses to a few regions, one of them at the end of the address space. They often stay in one
+/// region whose lines have narrow entries.
 fn traces(cores: u32, most_bytes: u32) -> impl Strategy<Value = Vec<Access>> {
     let region = prop_oneof![
         3 => Just(1u64 << 20),

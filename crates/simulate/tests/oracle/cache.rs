@@ -1,4 +1,4 @@
-//! One cache: sets are vectors of ways, and each policy keeps its state as it is told in books.
+//! One cache: sets are vectors of ways, and each policy keeps its state as textbooks describe it.
 #![allow(dead_code)] // each test program uses its part
 
 use std::collections::{BTreeSet, HashMap, VecDeque};

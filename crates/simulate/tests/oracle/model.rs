@@ -1,5 +1,5 @@
-//! The general model as plainly as it can be said: sets are vectors of ways, coherence looks at every cache,
-//! and what was written since a line was lost is read off a log of all writes.
+//! The simplest form of the general model: sets are vectors of ways, coherence looks at every
+//! cache, and a log of all writes shows which bytes were written since a line was lost.
 
 #[path = "cache.rs"]
 mod cache;
@@ -15,7 +15,7 @@ use memlode_simulate::{
     PrefetchCounters, Sharing, Tag, Write,
 };
 
-/// An event that an observer was told.
+/// An event that an observer received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Asked(usize, usize, u64, Found),
@@ -40,7 +40,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Checks that who watches a line hears what it noted when it came.
+    /// Checks that the observer of a line gets back the note that it made when the line came.
     fn left(&mut self, event: Event, line: u64, note: u32) {
         assert_eq!(note, if self.of_hierarchy { 0 } else { noted(line) }, "{event:?}");
         self.events.push(event);
@@ -130,7 +130,7 @@ pub struct NaiveModel {
     goes_on: bool,
     /// Another core's cache keeps the line, too.
     shared: bool,
-    /// The level whose prefetcher asks.
+    /// The level whose prefetcher requests it.
     from: Option<usize>,
     touched: Bytes,
     depth: Option<usize>,
@@ -179,7 +179,7 @@ impl NaiveModel {
         core / self.spec.levels[level].shape.shared_by as usize
     }
 
-    /// As observers count caches.
+    /// The number of a cache, as observers count them.
     pub fn number(&self, level: usize, place: usize) -> usize {
         self.caches[..level].iter().map(Vec::len).sum::<usize>() + place
     }

@@ -1,4 +1,4 @@
-//! Prefetchers as plainly as they can be said: from the list of all requests a cache has seen.
+//! The simplest form of prefetchers: computed from the list of all requests that a cache has seen.
 
 use memlode_simulate::Prefetch;
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// and a bit for each prefetcher.
 pub type Rules = (u8, u8, bool, bool, u32, u8);
 
-/// `prefetchers`: bits of those that may be there; none are half of the time.
+/// `prefetchers`: bits of those that are allowed; half of the time there are none.
 pub fn rules(prefetchers: u8) -> impl Strategy<Value = Vec<Rules>> {
     let prefetch =
         (any::<bool>(), any::<u8>()).prop_map(move |(any, bits)| if any { bits & prefetchers } else { 0 });
@@ -20,8 +20,8 @@ pub fn rules(prefetchers: u8) -> impl Strategy<Value = Vec<Rules>> {
     prop::collection::vec((0u8..6, inclusion, through, allocate, 0u32..5, prefetch), 4)
 }
 
-/// Accesses of a few sites, each of which goes on by a stride of its own or, with none, anywhere near: what
-/// prefetchers are for.
+/// Accesses of a few sites, each with a stride or, without one, at random addresses nearby: the
+/// patterns that prefetchers are made for.
 pub fn walks(cores: u32) -> impl Strategy<Value = Vec<(Access, u32)>> {
     let site = (0..cores as usize, 0u64..4, prop_oneof![-40i64..40, -300i64..300], any::<bool>());
     let picks = prop::collection::vec((any::<prop::sample::Index>(), 0u64..2048), 1..500);

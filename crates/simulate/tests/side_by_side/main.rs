@@ -58,7 +58,7 @@ fn pace() -> Pace {
     }
 }
 
-/// As calibrated on a Sapphire Rapids.
+/// The pace calibrated on a Sapphire Rapids.
 fn forwarding() -> Pace {
     Pace {
         transfer: 281 * CYCLE,
@@ -77,7 +77,7 @@ fn step(act: Act, line: u32, byte: u32, instructions: u32, place: u32) -> Item {
     Item::Step(Step { act, line, bytes: 0xff << byte, instructions, stores: 0, place })
 }
 
-/// A step that follows so many stores to other lines.
+/// A step that follows a number of stores to other lines.
 fn behind(stores: u32, item: Item) -> Item {
     let Item::Step(step) = item else { return item };
     Item::Step(Step { stores, ..step })
@@ -97,20 +97,20 @@ fn items(lines: u32) -> impl Strategy<Value = Vec<Item>> {
     let stores = prop_oneof![2 => Just(0), 1 => 0..12u32];
     let one = (acts(), 0..lines, 0..8u32, prop_oneof![1..20u32, 1..200u32], stores);
     let body = prop::collection::vec(one, 1..12);
-    (body, 1..60usize).prop_map(|(body, turns)| {
-        let turn = body.iter().map(|&(act, line, word, instructions, stores)| {
+    (body, 1..60usize).prop_map(|(body, iterations)| {
+        let iteration = body.iter().map(|&(act, line, word, instructions, stores)| {
             let instructions = instructions.max(act.instructions()) + stores;
             behind(stores, step(act, line, 8 * word, instructions, 0))
         });
-        let turn: Vec<Item> = turn.collect();
-        turn.iter().cycle().take(turn.len() * turns).cloned().collect()
+        let iteration: Vec<Item> = iteration.collect();
+        iteration.iter().cycle().take(iteration.len() * iterations).cloned().collect()
     })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
-    /// To the digit: every clock, every transfer, and what it all would take without any.
+    /// To the digit: every clock, every transfer, and the time without any.
     #[test]
     fn equals_the_naive_model(
         threads in prop::collection::vec(items(3), 1..5),
@@ -174,14 +174,14 @@ fn one_atomic_counter_is_shared_truly() {
     }
 }
 
-/// The reader's line is taken by the write of `a`, but what it needs is what the write of `b` left.
+/// The write of `a` takes the reader's line, but the reader needs the value of the write of `b`.
 #[test]
 fn a_needed_transfer_names_the_write_of_the_bytes() {
     let (mut writer, mut reader) = (Vec::new(), Vec::new());
-    for turn in 0..100 {
+    for iteration in 0..100 {
         writer.extend([step(Act::Store, 0, 0, 3, 1), step(Act::Store, 0, 8, 3, 2), Item::Release]);
-        writer.push(Item::Acquire(vec![(1, turn + 1)]));
-        reader.push(Item::Acquire(vec![(0, turn + 1)]));
+        writer.push(Item::Acquire(vec![(1, iteration + 1)]));
+        reader.push(Item::Acquire(vec![(0, iteration + 1)]));
         reader.extend([step(Act::Load, 0, 8, 3, 3), Item::Release]);
     }
     let found = kinds(vec![writer, reader], 1);
@@ -209,8 +209,8 @@ fn data_that_are_needed_are_not_shared_falsely() {
     assert!(truly >= 19 * 64 && falsely * 50 <= truly, "{falsely} {truly}");
 }
 
-/// Thread 0 sets a line up, makes thread 1 and, when that has ended, thread 2; then it adds up. Each uses a word of its own
-/// and reads what was set up.
+/// Thread 0 sets a line up, makes thread 1 and, when that has ended, thread 2; then it adds up.
+/// Each uses a word of its own and reads the line that was set up.
 #[test]
 fn what_is_ordered_by_creation_and_end_is_handed_over() {
     let counts = |byte, place| times(&step(Act::Increment, 0, byte, 4, place), 100);
@@ -243,20 +243,24 @@ fn what_is_ordered_by_creation_and_end_is_handed_over() {
 /// variable.
 #[test]
 fn what_has_ended_is_not_needed() {
-    let turns = |ends: bool| {
+    let iterations = |ends: bool| {
         let (mut first, mut second) = (Vec::new(), Vec::new());
-        for turn in 0..10 {
-            first.push(Item::Acquire(vec![(1, turn)]));
+        for iteration in 0..10 {
+            first.push(Item::Acquire(vec![(1, iteration)]));
             first.extend(ends.then_some(Item::Ended { line: 0, bytes: 0xff }));
             first.extend([step(Act::Store, 0, 0, 3, 1), Item::Release]);
-            second.extend([Item::Acquire(vec![(0, turn + 1)]), step(Act::Store, 0, 0, 3, 2), Item::Release]);
+            second.extend([
+                Item::Acquire(vec![(0, iteration + 1)]),
+                step(Act::Store, 0, 0, 3, 2),
+                Item::Release,
+            ]);
         }
         // Neither ends before the other is done.
         first.push(Item::Acquire(vec![(1, 10)]));
         second.extend([Item::Work(100_000), Item::Release]);
         kinds(vec![first, second], 1)
     };
-    let (alive, ended) = (turns(false), turns(true));
+    let (alive, ended) = (iterations(false), iterations(true));
     assert_eq!(alive, BTreeMap::from([((Kind::True, 1, 2), 9), ((Kind::True, 2, 1), 10)]));
     assert_eq!(ended, BTreeMap::from([((Kind::HandedOver, 1, 2), 9), ((Kind::True, 2, 1), 10)]));
 }
@@ -302,21 +306,21 @@ fn a_core_that_forwards_loses_nothing_to_counts_that_follow_each_other() {
 #[test]
 fn a_core_that_forwards_loses_to_what_it_stores_elsewhere() {
     let lost = |stores| {
-        let turn = |byte, place| behind(stores, step(Act::Increment, 0, byte, 12, place));
-        let threads = vec![times(&turn(0, 1), 2000), times(&turn(8, 2), 2000)];
+        let iteration = |byte, place| behind(stores, step(Act::Increment, 0, byte, 12, place));
+        let threads = vec![times(&iteration(0, 1), 2000), times(&iteration(8, 2), 2000)];
         let found = simulate(&mut Script::new(threads), 1, &forwarding(), Sampling::ALL);
         found.threads.iter().map(|thread| thread.lost as f64 / thread.alone as f64).sum::<f64>() / 2.0
     };
     assert!(lost(8) > 4.0 * lost(0), "{} {}", lost(0), lost(8));
 }
 
-/// Nobody waits for a store but the fence behind it: that time is the line's.
+/// Only the fence behind a store waits for it: that time is charged to the line.
 #[test]
 fn what_a_fence_waits_for_is_charged_to_the_line() {
     for pace in [pace(), forwarding()] {
         let fenced = |byte, place| {
-            let turn = [step(Act::Store, 0, byte, 50, place), step(Act::Fence, 0, 0, 1, 0)];
-            (0..500).flat_map(|_| turn.clone()).collect::<Vec<_>>()
+            let iteration = [step(Act::Store, 0, byte, 50, place), step(Act::Fence, 0, 0, 1, 0)];
+            (0..500).flat_map(|_| iteration.clone()).collect::<Vec<_>>()
         };
         let found = simulate(&mut Script::new(vec![fenced(0, 1), fenced(8, 2)]), 1, &pace, Sampling::ALL);
         let lost: Ticks = found.threads.iter().map(|thread| thread.lost).sum();

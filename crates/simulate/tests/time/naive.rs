@@ -20,7 +20,7 @@ struct Level {
     ahead: u64,
 }
 
-/// A line that was asked for: its number, when it is there, whether it was fetched ahead and not used.
+/// A requested line: its number, when it is there, whether it was fetched ahead and not used.
 type Asked = (u64, u64, bool);
 
 /// State of a site, or of a walk through a page.
@@ -46,7 +46,7 @@ pub struct Naive {
     stores: Vec<Store>,
     asked: HashMap<u64, Asked>,
     port: u64,
-    /// When each line from behind the second level came, of those that accesses asked for.
+    /// When each line from behind the second level came, of those that accesses requested.
     fills: Vec<u64>,
     carried: [u64; 2],
     sites: HashMap<u32, Going>,
@@ -329,7 +329,8 @@ impl Naive {
         Some(known.1)
     }
 
-    /// Asks for a line: when it has a port or a buffer, when it departs, and when it is there.
+    /// Requests a line: returns when it has a port or a buffer, when it departs, and when it is
+    /// there.
     fn ask(&mut self, line: &TimedLine, time: u64, is_write: bool) -> [u64; 3] {
         let (number, level) = (line.address / 64, self.level(line.level));
         let [start, departs] = if level.is_second {

@@ -1,4 +1,5 @@
-//! Units of the debug information: which has code at an address, what variables are static, where a record is complete.
+//! Units of the debug information: the addresses of their code, their static variables, and
+//! complete records.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +29,7 @@ pub(crate) struct Global {
     pub kind: EntryId,
 }
 
-/// Facts that only all units together tell.
+/// Facts that need all units together.
 #[derive(Default)]
 struct Whole {
     /// Keyed by address.
@@ -46,7 +47,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Reads the heads of all units. What is damaged is left out.
+    /// Reads the heads of all units. Damaged ones are left out.
     pub fn read(dwarf: &Dwarf) -> Index {
         let mut units = Vec::new();
         let mut headers = dwarf.units();
@@ -177,7 +178,8 @@ impl Index {
         }
     }
 
-    /// The name and type of a variable or parameter, which may be those of the entry that it is an instance of.
+    /// The name and type of a variable or parameter, perhaps from the entry of which it is an
+    /// instance.
     pub fn name_and_type(
         &self,
         dwarf: &Dwarf,

@@ -1,7 +1,7 @@
 //! Debug information: the lines, functions and inlined calls of addresses; variables of the stack.
 //!
-//! [`addr2line`] knows lines and functions. It follows calls that were inlined into each other by calling itself, so
-//! information that nests them without end is refused before it is asked.
+//! [`addr2line`] finds lines and functions. It follows inlined calls by recursion, so information
+//! that nests them without end is refused before.
 
 pub(crate) mod index;
 pub(crate) mod sections;
@@ -144,7 +144,8 @@ fn with_split<L: LookupContinuation<Buf = Slice>>(mut lookup: LookupResult<L>) -
     }
 }
 
-/// Returns whether entries are nested more than `DEEPEST` deep. What is damaged is no deeper than where its damage is.
+/// Returns whether entries are nested more than `DEEPEST` deep. Damaged information counts up to
+/// the damage.
 pub(crate) fn is_too_deep(dwarf: &Dwarf) -> bool {
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {

@@ -1,4 +1,4 @@
-//! Sections of debug information, compressed (`-gz`) or not, and the file of its own that they may be in.
+//! Sections of debug information, compressed (`-gz`) or not, perhaps in a separate file.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -18,7 +18,7 @@ const MOST_BESIDES: u64 = 16 << 20;
 /// The folder of files of debug information.
 const FOLDER: &str = "/usr/lib/debug";
 
-/// A section of a file, as it was before it was compressed; `None` if there is none, or it is damaged.
+/// A section of a file, uncompressed; `None` if there is none, or it is damaged.
 pub fn section(bytes: &Arc<[u8]>, image: &object::File<'_>, name: &str) -> Option<Slice> {
     let section = image.section_by_name(name)?;
     let stored = section.compressed_file_range().ok()?;
@@ -31,7 +31,7 @@ pub fn section(bytes: &Arc<[u8]>, image: &object::File<'_>, name: &str) -> Optio
     }
 }
 
-/// Unpacks a section that says how long it is. Memory grows with what comes, not with what it says.
+/// Unpacks a section whose header has its length. Memory grows with the data, not with that length.
 fn unpacked(packed: &[u8], stored: &CompressedFileRange) -> Option<Vec<u8>> {
     let most = stored.compressed_size.checked_mul(MOST_TIMES)?.checked_add(MOST_BESIDES)?;
     if stored.uncompressed_size > most.min(MOST_BYTES) {
@@ -77,7 +77,8 @@ fn by_build_id(folder: &Path, id: &[u8]) -> Option<PathBuf> {
     Some(folder.join(format!(".build-id/{first:02x}/{rest}.debug")))
 }
 
-/// Reads a file, if it is the program's: by its build id, or else by the checksum that the program has for it.
+/// Reads a file, if it belongs to the program: by its build id, or else by the checksum that the
+/// program has for it.
 fn read(path: &Path, program: &object::File<'_>, checksum: Option<u32>) -> Option<Arc<[u8]>> {
     let bytes = memlode_files::read_stored(path, MOST_BYTES).ok()?;
     let own = object::File::parse(&*bytes).ok()?;

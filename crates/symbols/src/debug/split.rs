@@ -1,4 +1,4 @@
-//! Debug information that lies in files of its own, one for each unit (`-gsplit-dwarf`).
+//! Debug information in separate files, one for each unit (`-gsplit-dwarf`).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,8 @@ use super::sections::section;
 use super::{Dwarf, Slice, is_too_deep};
 use crate::program::MOST_BYTES;
 
-/// The information of a unit, from the file that the program names. `None` if that is gone, or another one.
+/// The information of a unit, from the file that the program names. `None` if the file is gone, or
+/// of another build.
 pub fn load(wanted: &SplitDwarfLoad<Slice>) -> Option<Arc<Dwarf>> {
     let mut path = PathBuf::new();
     for part in [wanted.comp_dir.as_ref(), Some(wanted.path.as_ref()?)].into_iter().flatten() {

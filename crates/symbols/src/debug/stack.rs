@@ -56,7 +56,8 @@ impl Debug {
     }
 }
 
-/// From the canonical address to the base that a function's variables are told from.
+/// The distance from the canonical address to the base from which a function's variables are
+/// counted.
 fn frame_base(unit: &Unit, entry: &Entry<'_, '_>) -> Result<i64, gimli::Error> {
     let Some(AttributeValue::Exprloc(base)) = entry.attr_value(gimli::DW_AT_frame_base)? else {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! Types: their names and sizes, what a pointer points to, and the member at an offset.
+//! Types: their names and sizes, the types that pointers point to, and the member at an offset.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use gimli::AttributeValue;
 use super::index::EntryId;
 use super::{Debug, Entry, name};
 
-/// Types that stand for others, one after the other, that are followed.
+/// The most types in a row that stand for others.
 const MOST_ALIASES: usize = 32;
 /// Records inside each other that are followed.
 const DEEPEST: usize = 32;
@@ -27,7 +27,7 @@ pub(crate) struct TypeFacts {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
-    /// To nothing that is told: `void *`.
+    /// To an unknown type: `void *`.
     Pointer(Option<EntryId>),
     Array(EntryId),
     Record(Vec<Member>),
@@ -43,7 +43,7 @@ pub(crate) struct Member {
 }
 
 impl TypeFacts {
-    /// Units tell a type each for itself.
+    /// Returns whether two descriptions are of one type; each unit has its own.
     fn is_like(&self, other: &TypeFacts) -> bool {
         let same_kind = std::mem::discriminant(&self.shape) == std::mem::discriminant(&other.shape);
         same_kind && self.name == other.name && self.bytes == other.bytes
@@ -77,7 +77,7 @@ pub(crate) struct Inside {
 }
 
 impl Debug {
-    /// A type's facts, of that which names stand for. `None` if it is damaged, or told nowhere.
+    /// A type's facts, behind typedefs and qualifiers. `None` if it is damaged or missing.
     pub(crate) fn type_facts(&self, id: EntryId) -> Option<Rc<TypeFacts>> {
         if let Some(known) = self.types.borrow().get(&id) {
             return known.clone();
@@ -186,9 +186,10 @@ impl Debug {
         found
     }
 
-    /// Follows members from the beginning of an object to the byte at `offset`. Beyond the object's end lie more of its
-    /// kind, as in an array. Where an unknown multiple of `stride` is added, there must be an array of parts that divide it,
-    /// or the member is not known; 0 adds nothing.
+    /// Follows members from the beginning of an object to the byte at `offset`. Beyond the object's
+    /// end lie more objects of its type, as in an array. Where an unknown multiple of `stride` is
+    /// added, there must be an array of parts whose size divides it, or the member is not known; 0
+    /// adds nothing.
     pub(crate) fn inside(&self, kind: EntryId, offset: i64, stride: u64, bytes: u64) -> Option<Inside> {
         let mut path = String::new();
         let mut end = (kind, 0);
@@ -278,8 +279,8 @@ impl Debug {
         None
     }
 
-    /// The member that holds a byte: of several, as in a union, the one that is as large as the access, or else the first
-    /// that holds all of it.
+    /// The member that holds a byte: in a union, the one that is as large as the access, or else
+    /// the first that holds all of it.
     fn member<'a>(&self, members: &'a [Member], at: u64, bytes: u64) -> Option<&'a Member> {
         let size = |member: &Member| self.type_facts(member.kind).map_or(0, |facts| facts.bytes.max(1));
         let holds = |member: &&Member| at >= member.offset && at - member.offset < size(member);

@@ -6,9 +6,9 @@ use super::index::EntryId;
 use super::{Debug, Entry, Slice, Unit};
 use crate::instruction::Register;
 
-/// Variables of a function that are looked at.
+/// The most variables of a function that are read.
 const MOST_VARIABLES: usize = 1 << 14;
-/// Places of a variable that are looked at.
+/// The most places of a variable that are read.
 const MOST_PLACES: usize = 1 << 12;
 
 /// The place of a variable.
@@ -151,7 +151,7 @@ fn register(number: gimli::Register) -> Option<Register> {
     u8::try_from(number.0).ok().filter(|number| *number < 16).map(Register)
 }
 
-/// The place that an expression tells, if it is one of the simple kinds that compilers write.
+/// The place that an expression gives, if it is one of the simple kinds that compilers write.
 fn place(unit: &Unit, expression: Expression<Slice>) -> Result<Option<Place>, gimli::Error> {
     let mut operations = expression.operations(unit.encoding());
     let (first, second) = (operations.next()?, operations.next()?);

@@ -14,7 +14,7 @@ const CHANGED_BY_CALLS: [u8; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
 /// Looks at each block, in the mean, at most: states only lose, so a few suffice.
 const MOST_LOOKS: usize = 200;
 
-/// The instructions of a function, one behind the other. What is none ends them.
+/// The instructions of a function, one after the other, up to the first bytes that are none.
 pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -35,8 +35,8 @@ pub fn untyped(code: &[Instruction], operands: &mut Operands, why: Untyped) -> V
     code.iter().map(one).collect()
 }
 
-/// The operand that an instruction waits for: the one that it names, or else the first, and what is loaded before what is
-/// stored.
+/// The operand that an instruction waits for: the one that it names, or else the first; loads come
+/// before stores.
 fn accessed(operands: &mut Operands, instruction: &Instruction) -> Option<Operand> {
     let found: Vec<Operand> = operands.of(instruction).filter(|operand| operand.bytes > 0).collect();
     let is_stack = |operand: &&Operand| operand.base() != Some(Register::STACK);
@@ -44,7 +44,7 @@ fn accessed(operands: &mut Operands, instruction: &Instruction) -> Option<Operan
     named.or(found.first()).copied()
 }
 
-/// Finds what each instruction touches.
+/// Finds the data that each instruction touches.
 pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) -> Vec<TypedAccess> {
     let blocks = blocks(code);
     let mut before: BTreeMap<usize, State> = BTreeMap::new();
@@ -191,7 +191,7 @@ fn stored(instruction: &Instruction, state: &State) -> Option<Value> {
     Register::of(decoded.op_register(last)).filter(|_| is_whole).map(|register| state.get(register))
 }
 
-/// Keeps in the frame what is stored there.
+/// Remembers a value that is stored in the frame.
 fn store(instruction: &Instruction, operands: &mut Operands, state: &mut State, value: Option<Value>) {
     let stores: Vec<Operand> = operands.of(instruction).filter(|operand| operand.stores).collect();
     for operand in stores {
@@ -277,7 +277,8 @@ fn is_conditional_move(code: Code) -> bool {
     code.condition_code() != ConditionCode::None && !code.is_jcc_short_or_near()
 }
 
-/// Returns whether an instruction may put a static address into half a register, as those of fixed programs fit there.
+/// Returns whether an instruction may put a static address into half a register: those of
+/// position-dependent programs fit there.
 fn is_static(decoded: &iced_x86::Instruction) -> bool {
     decoded.mnemonic() == Mnemonic::Mov && decoded.op1_kind() == OpKind::Immediate32
 }

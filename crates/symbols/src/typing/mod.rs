@@ -1,11 +1,13 @@
-//! The type and member that an instruction of a program touches, by debug information alone: nobody has to rebuild it.
+//! The type and member that an instruction of a program touches, by debug information alone,
+//! without rebuilding the program.
 //!
-//! Debug information says which variable is in which register, instruction by instruction, and what it points to. From
-//! there values are followed forward through a function: copied, loaded from members, moved on by numbers, kept in the
-//! frame. So `mov rax, [rdi + 8]` and `cmp [rax + 16], 0` are `list.head` and `node.key`.
+//! Debug information has, for each instruction, the variables in registers and the types that they
+//! point to. From there values are followed forward through a function: copied, loaded from
+//! members, moved on by numbers, kept in the frame. So `mov rax, [rdi + 8]` and `cmp [rax + 16], 0`
+//! are `list.head` and `node.key`.
 //!
-//! Followed is the type and the offset in it, not the number. A pointer that moves beyond the end of an object is
-//! taken to be in an array of these.
+//! The type and the offset in it are followed, not the value. A pointer that moves beyond the end
+//! of an object is assumed to be in an array of such objects.
 
 mod flow;
 mod state;
@@ -22,7 +24,7 @@ use crate::instruction::{Instruction, Operand, Operands, Register};
 
 use state::{State, Value, common};
 
-/// Data that an access touches, as far as the program says.
+/// Data that an access touches, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypedData {
     /// The type of the object, if it has a name: "arc".
@@ -44,7 +46,7 @@ pub enum Untyped {
     NoInstruction,
     /// The instruction touches no memory.
     NoMemory,
-    /// No variable says what the register points to.
+    /// No variable determines the type that the register points to.
     UnknownPointer,
     /// It points to something without a type: `void *`.
     UntypedPointer,
@@ -66,11 +68,11 @@ pub struct TypedAccess {
     pub address: u64,
     /// The operand, where there is one.
     pub operand: Option<Operand>,
-    /// The data, or why there is none to tell.
+    /// The data, or the reason why they are unknown.
     pub data: Result<TypedData, Untyped>,
 }
 
-/// A function whose instructions have been looked at.
+/// A function whose instructions have been followed.
 struct Function {
     from: u64,
     to: u64,
@@ -78,7 +80,8 @@ struct Function {
     accesses: Vec<TypedAccess>,
 }
 
-/// Types of a program's instructions: a function is looked at when one of its instructions is asked for.
+/// Types of a program's instructions: a function is followed when one of its instructions is looked
+/// up.
 #[derive(Default)]
 pub struct Typing {
     functions: Vec<Rc<Function>>,
@@ -86,7 +89,7 @@ pub struct Typing {
 }
 
 impl Typing {
-    /// The instruction that has a byte at `address`, and what it touches.
+    /// The instruction that has a byte at `address`, and the data that it touches.
     pub fn at(&mut self, program: &ProgramFile, address: u64) -> TypedAccess {
         let none = |why| TypedAccess { address, operand: None, data: Err(why) };
         let known = self.functions.iter().find(|function| (function.from..function.to).contains(&address));
@@ -195,7 +198,7 @@ impl Known<'_> {
         }
     }
 
-    /// Puts into registers and the frame what debug information says of an instruction.
+    /// Puts the debug information's facts about an instruction into registers and the frame.
     fn overlay(&self, address: u64, state: &mut State) {
         for located in self.located(address) {
             let Some(value) = self.pointer(located.kind) else { continue };
@@ -216,7 +219,8 @@ impl Known<'_> {
         }
     }
 
-    /// Returns whether what is known says more: a pointer to a vector that is a member of something is one to that.
+    /// Returns whether the known fact is the more precise one: a pointer to a vector that is a
+    /// member is a pointer to that member.
     fn is_part_of(&self, known: Value, said: Value) -> bool {
         match (known, said) {
             (Value::Into(outer, offset, 0), Value::Into(inner, at, _)) => {
@@ -246,7 +250,8 @@ impl Known<'_> {
         }
     }
 
-    /// A value with a number added. Pointers stay within their object: beyond it lies the next of an array.
+    /// A value with a number added. Pointers stay within their object: beyond it lies the next one
+    /// of an array.
     fn moved(&self, value: Value, by: i64) -> Value {
         match value {
             Value::Into(kind, offset, stride) => {

@@ -78,7 +78,7 @@ impl State {
         }
     }
 
-    /// Keeps what both have. Returns whether that is less than it was.
+    /// Keeps the facts that both have. Returns whether some were dropped.
     pub fn meet(&mut self, other: &State) -> bool {
         let before = self.clone();
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {

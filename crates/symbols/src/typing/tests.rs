@@ -4,8 +4,8 @@ use std::process::Command;
 
 use super::*;
 
-/// Each line of `hot` touches the data that its comment says; registers alone lead there. Where a compiler puts a member's
-/// offset into an index, the member is not known, and none is told.
+/// Each line of `hot` touches the data that its comment names; only registers lead there. If a
+/// compiler puts a member's offset into an index, the member is not known, and none is reported.
 const PROGRAM: &str = r#"
 struct inner { int low, high; };
 struct node { struct node *next; long key; struct inner pair; char *text; struct inner many[4]; };

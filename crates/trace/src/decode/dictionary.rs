@@ -33,8 +33,8 @@ pub(super) struct Local<'t> {
     pub first_base: usize,
 }
 
-/// The segments of a chunk; their words before its first segment, 0 if it does not say; and for each segment where its
-/// own words and those of its sources are.
+/// The segments of a chunk; the number of their words before its first segment, 0 if the chunk does
+/// not have it; and for each segment the place of its own words and of its sources'.
 pub(super) fn dictionary<'t>(
     reader: &mut Reader<'_>,
     codes: &'t [Option<Arc<Code>>],

@@ -9,7 +9,8 @@ use crate::table::Op;
 use super::dictionary::Local;
 use super::{DecodeError, Fallible};
 
-/// The mark that an execution of a segment leaves, with the last words as they are, and what was executed before it.
+/// The mark of an execution of a segment, with the last words as they are, and the segment executed
+/// before it.
 #[inline(always)]
 pub(super) fn mark(op: Op, local: &Local<'_>, last: &[u64], caller: Caller) -> Option<Mark> {
     let function = local.function;

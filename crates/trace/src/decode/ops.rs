@@ -12,7 +12,7 @@ use super::plain::add;
 use super::{DecodeError, Fallible, Loops, Run};
 
 impl Run<'_> {
-    /// An execution of a segment that is not plain, and what was executed before it.
+    /// Executes a segment that is not plain; `caller` is the segment executed before it.
     pub fn other(&mut self, local: &Local<'_>, caller: Caller) -> Fallible {
         let own = &mut self.last[local.base..local.base + local.words as usize];
         let (deltas, words) = self.words.split_at_checked(own.len()).ok_or(DecodeError::Words)?;
@@ -28,7 +28,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether so many accesses may come.
+    /// Returns an error if this many accesses may not come.
     pub fn room_for(&self, accesses: u64) -> Fallible {
         match (self.batch.accesses.len() as u64).saturating_add(accesses) <= limit::CHUNK_ACCESSES {
             true => Ok(()),
@@ -36,10 +36,11 @@ impl Run<'_> {
         }
     }
 
-    /// Strides, by turns, as often as the segment's word says.
+    /// Executes strides, one after the other in each iteration; a word of the segment has the
+    /// number of iterations.
     fn repeat(&mut self, base: usize, count: u16, body: &[Op]) -> Fallible {
-        let turns = self.last[base + count as usize];
-        let accesses = turns.saturating_mul(body.len() as u64);
+        let iterations = self.last[base + count as usize];
+        let accesses = iterations.saturating_mul(body.len() as u64);
         self.room_for(accesses.saturating_add(self.kept))?;
         self.repeated += accesses;
         let first = self.batch.strides.len();
@@ -59,7 +60,7 @@ impl Run<'_> {
             let course = Course::of(strides);
             let strides = first as u32..self.batch.strides.len() as u32;
             let (access, mark) = (self.batch.accesses.len() as u32, self.batch.marks.len() as u32);
-            let repeated = Loop { access, mark, turns, strides, course };
+            let repeated = Loop { access, mark, iterations, strides, course };
             if self.loops == Loops::Kept {
                 self.kept += accesses;
                 self.batch.loops.push(repeated);
@@ -68,7 +69,7 @@ impl Run<'_> {
             self.batch.unrolled.push(repeated);
         }
         self.batch.accesses.reserve(accesses as usize);
-        for _ in 0..turns {
+        for _ in 0..iterations {
             for Stride { access, step, .. } in &mut self.batch.strides[first..] {
                 self.batch.accesses.push(*access);
                 access.address = access.address.wrapping_add(*step);
@@ -150,8 +151,8 @@ impl Run<'_> {
         }
     }
 
-    /// A range longer than an access can say becomes several. One that no address space has room for was not carried out:
-    /// whoever began it met a fault, and went on.
+    /// A range longer than an access can hold becomes several. A range that exceeds every address
+    /// space was not carried out: its thread met a fault, and went on.
     fn range(&mut self, site: SiteId, mut address: u64, length: u64) -> Fallible {
         let mut left = if length > limit::RANGE_BYTES { 1 } else { length };
         while left > 0 {

@@ -1,6 +1,7 @@
-//! Plain segments: accesses whose number and sizes are known before their words are, and marks between them. Nearly all are plain,
-//! and most of these have one or two accesses, so that what an execution costs besides them counts. They are executed from plans, in a
-//! loop that keeps all its state to itself.
+//! Plain segments: accesses whose number and sizes are known before their words are, and marks
+//! between them. Nearly all are plain, and most of these have one or two accesses, so the overhead
+//! of an execution matters. They are executed from plans, in a loop that keeps all its state in
+//! local variables.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ use super::{DecodeError, Fallible, Run};
 pub(super) struct Plan {
     /// First of its last words.
     base: u32,
-    /// Its accesses among those that are filled in.
+    /// Its first access among the prepared ones.
     first: u32,
     words: u16,
     accesses: u16,
@@ -37,12 +38,12 @@ enum Then {
     Ops,
     /// The plan is not made yet, and has no words nor accesses.
     Fill,
-    /// It stands behind the dictionary, for what followed an entry that nothing has followed yet.
+    /// It stands behind the dictionary, for the follower of an entry that nothing has followed yet.
     Missing,
 }
 
 impl Plan {
-    /// Those of a dictionary, before anything is executed.
+    /// The plans of a dictionary, before anything is executed.
     pub fn all(locals: &[Local<'_>], plans: &mut Vec<Plan>) {
         let missing =
             Plan { base: 0, first: 0, words: 0, accesses: 0, next: locals.len() as u32, then: Then::Missing };
@@ -78,11 +79,11 @@ struct Cursor<'a> {
     control: &'a [u8],
     /// The bytes of it that are read.
     at: usize,
-    /// Executions that it has not told of yet.
+    /// Remaining executions.
     left: u64,
-    /// Those behind the one at hand that follow each other as they did last time.
+    /// Remaining executions that follow each other as they did last time.
     run: u64,
-    /// The entry at hand.
+    /// The current entry.
     current: u32,
     /// The one executed before it.
     previous: u32,
@@ -92,9 +93,9 @@ struct Cursor<'a> {
 enum Stop {
     /// Everything is executed.
     End,
-    /// The plan at hand is not all, or not made yet. Nothing was executed of it.
+    /// The current plan is incomplete, or not made yet. Nothing of it was executed.
     Look,
-    /// There is no room for the accesses of the plan at hand. All else was executed of it.
+    /// There is no room for the accesses of the current plan. Everything else of it was executed.
     Room,
 }
 
@@ -134,7 +135,8 @@ impl Run<'_> {
         }
     }
 
-    /// Executes plain segments, of which there is at least one more, up to the first one that takes more than that.
+    /// Executes plain segments, of which there is at least one more, up to the first one that is
+    /// not plain.
     #[inline(never)]
     fn plain(&mut self, plans: &mut [Plan], cursor: &mut Cursor<'_>) -> Result<Stop, Box<DecodeError>> {
         let (last, filled, locals) = (&mut *self.last, self.filled.as_slice(), self.locals);
@@ -148,7 +150,7 @@ impl Run<'_> {
         let Cursor { mut current, mut previous, mut run, .. } = *cursor;
         let stop = loop {
             let plan = &plans[current as usize];
-            // Loops cost more than their one turn, which is what most would have.
+            // Loops cost more than their one iteration, which is what most would have.
             match plan.words {
                 0 => {}
                 1 => {
@@ -251,7 +253,7 @@ impl Run<'_> {
 }
 
 impl Cursor<'_> {
-    /// Goes on to the next execution; says whether there is one.
+    /// Goes on to the next execution; returns whether there is one.
     #[inline(always)]
     fn advance(&mut self, plans: &mut [Plan]) -> Result<bool, Box<DecodeError>> {
         if self.run > 0 {
@@ -297,7 +299,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// An entry and a run, whatever they are.
+    /// Reads an entry and the length of a run, of any size.
     #[cold]
     fn long(&mut self, entries: usize) -> Result<(u32, u64), Malformed> {
         let mut reader = Reader::new(self.control);
@@ -314,7 +316,7 @@ fn span(first: u32, count: u16) -> Range<usize> {
     first as usize..first as usize + count as usize
 }
 
-/// Adds what is new to words.
+/// Adds differences to words.
 #[inline(never)]
 pub(super) fn add(words: &mut [u64], deltas: &[u64]) {
     for (word, delta) in words.iter_mut().zip(deltas) {
@@ -322,13 +324,14 @@ pub(super) fn add(words: &mut [u64], deltas: &[u64]) {
     }
 }
 
-/// Returns what an entry tells of a function that is entered behind it. The one behind the last stands for what was before the chunk.
+/// Returns the caller of a function that is entered behind an entry. The entry after the last one
+/// stands for the time before the chunk.
 #[inline(always)]
 fn caller(locals: &[Local<'_>], entry: u32) -> Caller {
     locals.get(entry as usize).map_or(Caller::BEFORE, |local| local.caller)
 }
 
-/// The marks of an execution, before which so many accesses were, and behind what it was.
+/// The marks of an execution: the number of accesses before it, and the segment executed before it.
 #[inline(never)]
 fn leave(
     local: &Local<'_>,

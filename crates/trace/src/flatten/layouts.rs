@@ -19,7 +19,7 @@ pub(super) struct LayoutBook {
 }
 
 impl LayoutBook {
-    /// Adds those of a table, whose strings and types have these numbers.
+    /// Adds the layouts of a table, whose strings and types have these numbers.
     pub fn add(&mut self, described: &TableTypes, strings: &[StringId], types: &[TypeId]) {
         let mut numbers: Vec<LayoutId> = Vec::with_capacity(described.types.len());
         for ty in &described.types {
@@ -57,7 +57,7 @@ impl LayoutBook {
     }
 }
 
-/// A description in terms of the whole trace. Flags that tell of its uses are not part of what it is.
+/// A description in terms of the whole trace. Flags about its uses are not part of it.
 fn layout(ty: &TableType, strings: &[StringId], numbers: &[LayoutId]) -> (TypeLayout, Uses) {
     let string = |index: Option<u32>| index.map(|index| strings[index as usize]);
     let number = |index: Option<u32>| index.map(|index| numbers[index as usize]);

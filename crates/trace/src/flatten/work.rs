@@ -1,4 +1,4 @@
-//! Work between accesses, and what these wait for, from ops to sites.
+//! Work between accesses, and the loads that these wait for, from ops to sites.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +22,12 @@ struct Gathered {
     address: BTreeSet<BTreeSet<Feed>>,
     data: BTreeSet<BTreeSet<Feed>>,
     branches: BTreeSet<BTreeSet<Feed>>,
-    /// Set where it is not known what its branches hang on.
+    /// Set where the loads on which its branches depend are unknown.
     is_undecided: bool,
 }
 
 impl WorkBook {
-    /// Adds the ops of a table that have sites of the whole trace: those whose anchors were kept.
+    /// Adds the ops of a table that have sites in the whole trace, because their anchors were kept.
     pub fn add(&mut self, table: &Table, sites: &[Option<SiteId>]) {
         if table.work.before.is_empty() {
             return;
@@ -77,7 +77,7 @@ impl WorkBook {
         &mut self.sites[at]
     }
 
-    /// Returns what is known, by site, as far as anything is.
+    /// Returns the work by site, as far as it is known.
     pub fn work(&self) -> Vec<Work> {
         let feeds = |groups: &BTreeSet<BTreeSet<Feed>>| -> Feeds {
             groups.iter().map(|group| group.iter().copied().collect()).collect()
@@ -96,7 +96,8 @@ impl WorkBook {
     }
 }
 
-/// The place of what waits: at an op, in front of the op of this number of the same segment or of its end.
+/// The place of the waiting work: at an op, or in front of an op (by number) of the same segment or
+/// of its end.
 #[derive(Clone, Copy)]
 struct Here {
     op: u32,
@@ -126,8 +127,8 @@ impl Order {
         Order { segments: segments.collect(), of_site }
     }
 
-    /// Returns which execution of its site a load is, seen from `here`. One site may stand for several ops: what was
-    /// executed since is counted.
+    /// Returns which execution of its site a load is, counted back from `here`. One site may stand
+    /// for several ops, so all executions in between are counted.
     fn feed(&self, site: SiteId, feed: OpFeed, here: Here) -> Feed {
         let ops = self.of_site.get(&site).map_or(&[][..], Vec::as_slice);
         let count = |from: u32, to: u32| {

@@ -1,4 +1,4 @@
-//! Questions that can be asked of an op.
+//! Properties of ops.
 
 use super::Op;
 
@@ -32,7 +32,7 @@ impl Op {
         matches!(self, Op::Repeat { .. })
     }
 
-    /// Returns whether it tells of something besides accesses.
+    /// Returns whether it is more than accesses.
     pub fn is_mark(self) -> bool {
         matches!(
             self,

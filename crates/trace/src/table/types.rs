@@ -1,4 +1,4 @@
-//! The section of a site table that says what its types are made of (SPEC §2.3).
+//! The section of a site table with the layouts of its types (SPEC §2.3).
 
 use crate::bytes::{Malformed, Reader};
 use crate::format::{member_flag, member_kind, type_flag, type_form};
@@ -57,7 +57,7 @@ impl From<Malformed> for TypesError {
 }
 
 impl TableTypes {
-    /// Reads the section of a table that has so many strings and types.
+    /// Reads the section of a table with these numbers of strings and types.
     pub fn read(reader: &mut Reader<'_>, strings: usize, types: usize) -> Result<TableTypes, TypesError> {
         let count = reader.count()?;
         let mut found = TableTypes { types: Vec::with_capacity(count), ..TableTypes::default() };
@@ -79,7 +79,7 @@ impl TableTypes {
     }
 }
 
-/// The description `entry`; what it contains has been described before it.
+/// Reads description number `entry`; the types that it contains have been described before it.
 fn ty(reader: &mut Reader<'_>, strings: usize, entry: usize) -> Result<TableType, TypesError> {
     let code = reader.u8()?;
     let name = reader.optional_index(strings)?;

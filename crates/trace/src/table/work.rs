@@ -1,4 +1,5 @@
-//! The sections of a site table that say what lies between accesses and what these wait for (SPEC §2.4).
+//! The sections of a site table about the work between accesses and the loads that these wait for
+//! (SPEC §2.4).
 
 use rustc_hash::FxHashMap;
 
@@ -9,14 +10,15 @@ use crate::sections::Sections;
 /// Facts of the ops of a table, which are numbered through all segments.
 #[derive(Default)]
 pub(crate) struct TableWork {
-    /// For each op, instructions from the access before to this one. Empty: the table does not say.
+    /// For each op, instructions from the access before to this one. Empty if the table does not
+    /// have them.
     pub before: Vec<u32>,
     /// For each segment, instructions behind its last access.
     pub rest: Vec<u32>,
-    /// Feeders of ops, of those that wait for anything.
+    /// Feeders of the ops that wait for a load.
     pub feeds: Vec<OpFeeds>,
-    /// Feeders of the branches behind ops: of those that have one that waits for a load. Without groups, it is not known
-    /// for what. None: the table does not say.
+    /// Feeders of the branches behind ops, of those with a branch that waits for a load. Without
+    /// groups, the loads are unknown. `None` if the table does not have them.
     pub branches: Option<Vec<(u32, Groups)>>,
 }
 
@@ -24,11 +26,11 @@ pub(crate) struct TableWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpFeed {
     pub op: u32,
-    /// The value is of a turn of a loop before this one, and the load is executed again before the value is used.
+    /// The value is of an iteration of a loop before this one, and the load is executed again before the value is used.
     pub is_earlier: bool,
 }
 
-/// Groups of loads: of each group the one executed last is waited for, of all groups each.
+/// Groups of loads: all groups are waited for, and in each group the load that was executed last.
 pub(crate) type Groups = Vec<Vec<OpFeed>>;
 
 /// The loads that an op waits for.
@@ -39,7 +41,8 @@ pub(crate) struct OpFeeds {
 }
 
 impl TableWork {
-    /// Reads what a table says whose segments have so many ops. An error names the section.
+    /// Reads these sections of a table whose segments have these numbers of ops. An error names the
+    /// section.
     pub fn read(sections: &Sections<'_>, ops: &[u32]) -> Result<TableWork, (&'static str, Malformed)> {
         let mut work = TableWork::default();
         if let Some(mut reader) = sections.get(table_section::INSTRUCTIONS) {
@@ -57,7 +60,7 @@ impl TableWork {
         Ok(work)
     }
 
-    /// Reads the section of instructions of a table with segments of so many ops.
+    /// Reads the section of instructions of a table whose segments have these numbers of ops.
     fn read_instructions(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
         counted(reader, ops.len())?;
         for &count in ops {
@@ -151,7 +154,7 @@ fn group(
     Ok(found)
 }
 
-/// A list that must have so many entries.
+/// Checks a list that must have `expected` entries.
 fn counted(reader: &mut Reader<'_>, expected: usize) -> Result<(), Malformed> {
     let at = reader.position();
     match reader.varint()? {

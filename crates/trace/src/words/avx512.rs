@@ -1,18 +1,19 @@
-//! Eight words at a time. The ones that a head ends with are one for each byte of its tail: what they are of eight heads is the mask of
-//! the bytes that compression to tails keeps, and that expansion fills.
+//! Eight words at a time. A head ends in as many ones as its tail has bytes. The ones of eight
+//! heads are the mask of the bytes that compression to tails keeps, and that expansion fills.
 
 use super::{WORDS, WordRoom};
 use std::arch::x86_64::*;
 
-/// Returns whether the processor has what is used here: Intel since Ice Lake, AMD since Zen 4.
+/// Returns whether the processor has the instructions used here: Intel since Ice Lake, AMD since
+/// Zen 4.
 #[inline]
 pub fn is_here() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512vbmi2") && has!("popcnt")
 }
 
-/// Reads words as long as there are eight heads, and 64 bytes of tails and what is behind them. Says how many words it read, and how many
-/// bytes of tails they take.
+/// Reads words as long as there are eight heads, and 64 bytes of tails and what follows them.
+/// Returns the number of words, and how many bytes of tails they take.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vbmi2,popcnt")]
 pub fn read(heads: &[u8], tails: &[u8], out: &mut [u64]) -> (usize, usize) {
     let ones = _mm512_set1_epi64(1);
@@ -49,7 +50,7 @@ fn trailing_ones(bytes: u64) -> u64 {
     bytes & !next
 }
 
-/// Writes differences as long as there are eight, and says how many these were.
+/// Writes differences as long as there are eight, and returns their number.
 ///
 /// # Panics
 /// If there is no room for them, and for 64 bytes behind the tails.

@@ -28,7 +28,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// None, whose words are to be of this form.
+    /// An empty chunk, whose words are to be of this form.
     pub fn new(form: Form) -> Chunk {
         Chunk {
             number: 0,
@@ -55,7 +55,7 @@ impl Chunk {
     }
 }
 
-/// A chunk that takes no more words, and does not know what was before it.
+/// A chunk that takes no more words, and does not know the chunks before it.
 #[derive(Clone, Debug)]
 pub struct LooseChunk {
     /// The segments in it, or whose words it needs.
@@ -86,7 +86,7 @@ pub struct FullChunk {
 }
 
 impl FullChunk {
-    /// Packs it; but plain words stay as they are.
+    /// Packs it; plain words stay as they are.
     pub fn pack(self, packer: &mut Packer) -> EncodedChunk {
         let (bytes, heads) = match self.words {
             Words::Coded { bytes, heads } => (bytes, heads),

@@ -18,10 +18,10 @@ use crate::{manifest, names};
 /// Files kept open; a program with more threads than this has them reopened.
 const OPEN_FILES: usize = 128;
 
-/// A trace tells where a program keeps its data: it is its user's alone.
+/// A trace shows where a program keeps its data, so only its user may read it.
 const PRIVATE_DIRECTORY: u32 = 0o700;
 
-/// Writes a trace directory. What was handed over is in the file system when a call returns.
+/// Writes a trace directory. Everything handed over is in the file system when a call returns.
 pub struct DirectoryStore {
     /// The directory, locked as long as this lives: two traces in one would be none.
     folder: Folder,
@@ -34,8 +34,8 @@ pub struct DirectoryStore {
 }
 
 impl DirectoryStore {
-    /// Creates the directory. An existing trace is replaced only if told so, anything else that is not an empty directory never, nor
-    /// one that another store is at.
+    /// Creates the directory. An existing trace is replaced only if requested. A directory that is
+    /// neither empty nor a trace is never replaced, nor one that another store uses.
     pub fn create(directory: &Path, replace: bool) -> Result<DirectoryStore, Error> {
         if directory.exists() && !directory.is_dir() {
             let (path, what) = (directory.to_owned(), "is not a directory");
@@ -74,7 +74,7 @@ impl DirectoryStore {
         }
     }
 
-    /// Refuses to hold more than so many bytes.
+    /// Refuses to hold more than this many bytes.
     pub fn limited_to(self, bytes: u64) -> DirectoryStore {
         DirectoryStore { room: bytes, limit: bytes, ..self }
     }
@@ -136,7 +136,7 @@ impl Store for DirectoryStore {
     }
 }
 
-/// A directory, and those that it is in.
+/// Makes a directory, and those above it.
 fn make(directory: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY).create(directory);
     made.map_err(Error::io(directory))

@@ -60,14 +60,15 @@ pub enum Stop {
     Unwritten,
     /// The last segment lacks words. In an open tail it may still be completed.
     Torn,
-    /// The last segment of an open tail is a loop, or copies or fills memory: what it says may not have been done.
+    /// The last segment of an open tail is a loop, or copies or fills memory: it may not have been
+    /// carried out completely.
     Promise,
     /// A segment whose addresses are derived from words that are lost, or were never recorded.
     Orphan {
         /// Words it has, its header included.
         words: usize,
     },
-    /// The word is no header of a known module, so that what follows cannot be told apart.
+    /// The word is no header of a known module, so the words that follow cannot be interpreted.
     Unknown {
         /// The word.
         header: u64,
@@ -76,9 +77,9 @@ pub enum Stop {
 
 /// Encodes parts of streams of one process.
 ///
-/// Each word is stored as its difference from the word at the same place in the previous execution of its segment, and
-/// a header only if the segment did not follow its predecessor the last time. All of that starts afresh in each chunk,
-/// so that a chunk decodes alone.
+/// Each word is stored as its difference from the word at the same place in the previous execution
+/// of its segment, and a header only if the segment did not follow its predecessor the last time.
+/// All of that starts anew in each chunk, so that a chunk decodes alone.
 pub struct Encoder {
     /// Segments that were ever executed here; the first entry is [`NONE`].
     segments: Vec<Known>,
@@ -90,11 +91,11 @@ pub struct Encoder {
     /// Generation of the address space `images` is valid for.
     generation: u64,
     stack_ops: Vec<StackOp>,
-    /// Anchors of the segments whose words others refer to, and how many words those must have.
+    /// Anchors of the segments whose words others refer to, and the number of those words.
     sources: Vec<(u32, u16)>,
     /// The step of each word of segments that repeat strides.
     steps: Vec<(u16, u64)>,
-    /// The amounts of segments whose words say how many accesses they make.
+    /// The amounts of segments whose words have the number of their accesses.
     amounts: Vec<Amount>,
     /// Part that is in chunks already of the first segment that has not been consumed yet.
     parted: Parted,
@@ -119,7 +120,8 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder that knows no segment yet. Its chunks are full with so many words, which are of this form then.
+    /// An encoder without segments. Its chunks are full with this many words, which are of this
+    /// form then.
     pub fn new(full_words: u32, form: Form) -> Self {
         let none = Known {
             chunk: 0,
@@ -176,7 +178,8 @@ impl Encoder {
         self.chunk.open.then_some(self.chunk.stamps.0)
     }
 
-    /// Adds words to the chunk. They begin with a header; `stamps` say when their memory was taken and handed over.
+    /// Adds words to the chunk. They begin with a header; `stamps` are the times when their memory
+    /// was taken and handed over.
     pub fn append(
         &mut self,
         words: &[u64],
@@ -267,8 +270,9 @@ impl Encoder {
         }
     }
 
-    /// The hot loop: adds segments from the word `at` on as [`Self::segments`] does, as long as each was executed in this chunk
-    /// before and is not special. Says how far it came.
+    /// The hot loop: adds segments from the word `at` on as [`Self::segments`] does, as long as
+    /// each was executed in this chunk before and is not special. Returns the place where it
+    /// stopped.
     #[inline(never)]
     fn plain<const OPEN: bool>(&mut self, words: &[u64], at: usize) -> usize {
         let full_words = self.full_words;
@@ -488,7 +492,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Begins a gap: the words that come are not those that were to follow.
+    /// Begins a gap: the next words do not follow the last ones.
     pub fn gap(&mut self) {
         self.parted = Parted::default();
     }

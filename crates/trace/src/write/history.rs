@@ -1,6 +1,8 @@
-//! State that the chunks of a stream owe to those before them: the calls in progress, and words that addresses are derived from.
+//! State that the chunks of a stream take over from those before them: the calls in progress, and
+//! words that addresses are derived from.
 //!
-//! Chunks can be encoded in any order, and by anybody; they meet their history one after the other.
+//! Chunks can be encoded in any order, and by any thread; they meet their history one after the
+//! other.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +13,7 @@ use crate::module::ModuleId;
 use crate::sections::put_sections;
 use crate::stack::ShadowStack;
 
-/// A segment, whoever has executed it: its module, and its anchor there.
+/// A segment, independent of who executed it: its module, and its anchor there.
 pub(super) type SegmentName = (ModuleId, u32);
 
 /// A frame's function, and the segment that entered it: the dictionary names that one.
@@ -59,7 +61,8 @@ impl History {
         self.sources.get(&wanted.segment).map(Vec::as_slice)
     }
 
-    /// A stream's chunks do not begin before their predecessors, whatever its thread's clock says.
+    /// Returns the stamp, but not before that of the stream's last chunk, whatever the thread's
+    /// clock says.
     pub(super) fn not_before(&self, stamp: u64) -> u64 {
         stamp.max(self.stamps.0)
     }

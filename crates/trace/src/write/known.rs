@@ -11,7 +11,8 @@ pub(super) const NO_HEADER: u64 = u64::MAX;
 /// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor is not known.
 pub(super) const NONE: u32 = 0;
 
-/// A segment between its executions, as looked at each time: small, because interpreters have thousands.
+/// A segment between its executions, in the form that each execution needs: small, because
+/// interpreters have thousands.
 #[derive(Clone, Copy)]
 pub(super) struct Hot {
     /// The header word that followed last time in this chunk, and the segment it stands for, or [`NO_HEADER`] and [`NONE`].
@@ -33,14 +34,14 @@ pub(super) struct Hot {
 
 /// It enters functions or leaves them.
 pub(super) const STACK_OPS: u8 = 1;
-/// Marks a segment whose words say how many accesses it makes.
+/// Marks a segment whose words have the number of its accesses.
 pub(super) const UNEVEN: u8 = 2;
 
 /// The rest that is kept of a segment.
 pub(super) struct Known {
     /// Number of the chunk in which `fresh`, the dictionary's index, the successor and the last words are valid.
     pub chunk: u32,
-    /// True if the chunk says nothing of its words so far.
+    /// True if the chunk has none of its words so far.
     pub fresh: bool,
     /// True if others refer to its words.
     pub is_source: bool,
@@ -76,7 +77,8 @@ impl Hot {
 }
 
 impl Known {
-    /// Returns how many more accesses an execution makes than it has ops, modulo 2^64. Apart from loops that ask it seldom.
+    /// Returns how many more accesses an execution makes than it has ops, modulo 2^64. A separate
+    /// function for loops that need it seldom.
     #[cold]
     #[inline(never)]
     pub fn more(&self, amounts: &[Amount], operands: &[u64]) -> u64 {
@@ -85,7 +87,7 @@ impl Known {
     }
 }
 
-/// Does to the shadow stack what an execution of a segment does.
+/// Applies an execution of a segment to the shadow stack.
 pub(super) fn follow_stack(
     stack: &mut RelativeStack<Caller<u32>>,
     segment: &Known,
@@ -109,8 +111,8 @@ pub(super) fn is_last(words: &[u64], end: usize) -> bool {
     words.get(end).is_none_or(|&next| next == 0)
 }
 
-/// Returns whether the words behind a segment's header are all there, and it is one for the hot loop. The last one of an open tail is
-/// not: more has to be asked of it.
+/// Returns whether the words behind a segment's header are all there, and the hot loop can take it.
+/// It does not take the last segment of an open tail, which needs more checks.
 #[inline(always)]
 pub(super) fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
     let end = usize::from(segment.words);
@@ -141,9 +143,9 @@ impl ImageSegments {
     }
 }
 
-/// Returns how often a loop was executed of which these are the words, the first of them its count, in these steps of the
-/// words. One that would have gone further than any address space, past one of its ends, or on for as many turns as it
-/// has bytes, was not carried out: whoever began it met a fault or was called away, and went on.
+/// Returns how often a loop was executed; its words begin with the count, and go these steps. A
+/// loop that would have gone past an end of the address space, or on for as many iterations as it
+/// has bytes, was not carried out: its thread met a fault or was called away, and went on.
 pub(super) fn carried_out(operands: &[u64], steps: &[(u16, u64)]) -> u64 {
     let count = operands[0];
     let goes_too_far = |&(word, step): &(u16, u64)| {
@@ -161,10 +163,10 @@ pub(super) enum StackOp {
     Resume(u16),
 }
 
-/// A word that says how many accesses an op makes: its segment counts each op as one.
+/// A word with the number of accesses of an op; its segment counts each op as one.
 #[derive(Clone, Copy)]
 pub(super) enum Amount {
-    /// One for each bit that is set, of so many.
+    /// One for each bit that is set, of a number of bits.
     Mask(u16, u8),
     /// One for as many bytes as an access can have.
     Bytes(u16),

@@ -1,7 +1,9 @@
 //! Writing a trace: what the collector uses.
 //!
-//! One [`ChunkEncoder`] per traced thread turns words into chunks, and [`Encoder`]s parts of a stream ahead of it; one [`TraceWriter`] puts chunks, modules and events
-//! into a [`Store`], of which a [`DirectoryStore`] is one. [`AddressSpace`] knows, per process, what the header words stand for.
+//! One [`ChunkEncoder`] per traced thread turns words into chunks, and [`Encoder`]s parts of a
+//! stream ahead of it; one [`TraceWriter`] puts chunks, modules and events into a [`Store`], of
+//! which a [`DirectoryStore`] is one. [`AddressSpace`] maps the header words of a process to
+//! segments.
 
 mod chunk;
 mod directory;

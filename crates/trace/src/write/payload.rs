@@ -1,14 +1,15 @@
-//! The words of chunks: coded, for a file, or plain, for whoever replays them at once and would only decode them again.
+//! The words of chunks: coded for a file, or plain for a consumer that replays them at once and
+//! would only decode them again.
 
 use crate::words::{TAIL_BYTES, WordRoom};
 
 /// The form in which an encoder leaves the words of its chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As they are in a file.
+    /// In the form of a file.
     #[default]
     Coded,
-    /// As they are in memory.
+    /// In the form in memory.
     Plain,
 }
 
@@ -51,7 +52,7 @@ impl Gathered {
         }
     }
 
-    /// Room for so many more.
+    /// Makes room for this many more.
     pub fn make_room(&mut self, more: usize) {
         match self {
             Gathered::Coded { heads, words, tails, end } => {

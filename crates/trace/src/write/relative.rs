@@ -1,4 +1,4 @@
-//! A part of a stream's effect on its thread's shadow stack, whatever that was before.
+//! The effect of a part of a stream on its thread's shadow stack, for any earlier stack.
 
 use crate::stack::ShadowStack;
 
@@ -12,7 +12,7 @@ pub(super) struct RelativeStack<F> {
 /// Something that happens to the frames that are not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Below<F> {
-    /// Those at an address or below it are over.
+    /// The frames at an address or below it have ended.
     Drop(u64),
     /// See [`ShadowStack::exit`].
     Exit(F),
@@ -20,7 +20,8 @@ enum Below<F> {
     Resume(F, u64),
 }
 
-/// All that was done to a shadow stack: first to those frames that it had, then frames on top of what is left of them.
+/// All changes of a shadow stack: first to the frames that it had, then frames on top of the
+/// remaining ones.
 #[derive(Clone, Debug)]
 pub(super) struct StackChange<F> {
     below: Vec<Below<F>>,
@@ -34,7 +35,7 @@ impl<F> Default for RelativeStack<F> {
 }
 
 impl<F: Copy + PartialEq> RelativeStack<F> {
-    /// As [`ShadowStack::enter`].
+    /// Like [`ShadowStack::enter`].
     #[inline]
     pub fn enter(&mut self, function: F, address: u64) {
         self.frames.drop_to(address);
@@ -44,7 +45,7 @@ impl<F: Copy + PartialEq> RelativeStack<F> {
         self.frames.push([(function, address)]);
     }
 
-    /// As [`ShadowStack::exit`].
+    /// Like [`ShadowStack::exit`].
     #[inline]
     pub fn exit(&mut self, function: F) {
         match self.frames.is_empty() {
@@ -53,7 +54,7 @@ impl<F: Copy + PartialEq> RelativeStack<F> {
         }
     }
 
-    /// As [`ShadowStack::resume`].
+    /// Like [`ShadowStack::resume`].
     #[inline]
     pub fn resume(&mut self, function: F, address: u64) {
         self.frames.unwind(address);
@@ -63,7 +64,7 @@ impl<F: Copy + PartialEq> RelativeStack<F> {
         }
     }
 
-    /// A loop that calls functions drops what is not there each time: once is enough.
+    /// A loop that calls functions drops the same missing frames each time: once is enough.
     fn drop_below(&mut self, address: u64) {
         match self.below.last_mut() {
             Some(Below::Drop(last)) => *last = address.max(*last),
@@ -71,7 +72,7 @@ impl<F: Copy + PartialEq> RelativeStack<F> {
         }
     }
 
-    /// Takes what was done so far, and starts afresh.
+    /// Takes the changes so far, and starts anew.
     pub fn take(&mut self) -> StackChange<F> {
         let frames = self.frames.frames().to_vec();
         self.frames.reset([]);

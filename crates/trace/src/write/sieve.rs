@@ -1,8 +1,9 @@
 //! Objects that came and went while recording was off.
 //!
-//! A program that makes and ends objects all along would fill a sample with them: most are gone before recording is on again, and
-//! nobody will meet them. So words of a dormant stretch wait here, and an object that ends in the same stretch and thread in which
-//! it was made leaves with both its segments.
+//! A program that makes and ends objects all the time would fill a sample with them: most are gone
+//! before recording is on again, so no recorded access meets them. So words of a dormant stretch
+//! wait here. If an object ends in the stretch and thread in which it was made, both of its
+//! segments are dropped.
 //!
 //! ```text
 //! alloc a   alloc b   free a   free x   realloc b → c      what happened
@@ -27,7 +28,7 @@ pub struct Sieve {
     made: FxHashMap<u64, u32>,
     dropped: usize,
     stamps: Option<(u64, u64)>,
-    /// Keyed by header: how many words follow, and what they say.
+    /// Keyed by header: the number of words that follow, and their meaning.
     shapes: FxHashMap<u64, (usize, Act)>,
     /// Generation of the address space that `shapes` is of.
     generation: u64,
@@ -77,12 +78,13 @@ impl Sieve {
         at
     }
 
-    /// When the first of what waits could be written.
+    /// The earliest time at which any of the waiting words could be written.
     pub fn begun(&self) -> Option<u64> {
         self.stamps.map(|stamps| stamps.0)
     }
 
-    /// Returns whether so much waits that it is to be taken, although what ends later has to be kept then, too.
+    /// Returns whether the waiting words must be taken for lack of room, although objects that end
+    /// later have to be kept then, too.
     pub fn is_full(&mut self) -> bool {
         if self.words.len() < MOST_WORDS {
             return false;
@@ -93,7 +95,7 @@ impl Sieve {
         self.words.len() >= MOST_WORDS
     }
 
-    /// Returns what is left, and when it was written; the sieve is empty then.
+    /// Returns the remaining words, and when they were written; the sieve is empty then.
     pub fn take(&mut self) -> Option<(Vec<u64>, (u64, u64))> {
         let stamps = self.stamps.take()?;
         self.squeeze();
@@ -169,7 +171,8 @@ impl Sieve {
         number
     }
 
-    /// An object ends. Whether it was made here: then nothing of it need be kept, but that it was made of an older one.
+    /// An object ends. Returns whether it was made here: then only the older object that it was
+    /// made of must be kept.
     fn end(&mut self, base: u64) -> bool {
         let Some(number) = self.made.remove(&base) else { return false };
         let segment = &mut self.segments[number as usize];
@@ -186,7 +189,7 @@ impl Sieve {
         true
     }
 
-    /// Gives the room of dropped segments back.
+    /// Frees the room of dropped segments.
     fn squeeze(&mut self) {
         let words = std::mem::take(&mut self.words);
         let segments = std::mem::take(&mut self.segments);
@@ -209,7 +212,7 @@ mod tests {
     const END: u64 = 0x30;
     const OTHER: u64 = 0x40;
 
-    /// Returns what is left of segments, each without its stamp.
+    /// Returns the remaining segments, each without its stamp.
     fn left(segments: &[&[u64]]) -> Vec<Vec<u64>> {
         let mut sieve = Sieve::default();
         let acts = [

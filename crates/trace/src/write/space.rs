@@ -23,7 +23,8 @@ struct Mapped {
 }
 
 impl AddressSpace {
-    /// A module was loaded; the load bias is run-time minus link-time address. What it overlaps is gone.
+    /// A module was loaded; the load bias is run-time minus link-time address. Modules that it
+    /// overlaps are gone.
     pub fn load(&mut self, id: ModuleId, module: Arc<Module>, load_bias: u64) {
         let mapped =
             Mapped { start: module.image().anchors.address.wrapping_add(load_bias), load_bias, id, module };
@@ -43,7 +44,7 @@ impl AddressSpace {
         self.generation
     }
 
-    /// Returns what a header word stands for.
+    /// Returns the segment of a header word.
     pub(crate) fn resolve(&self, header: u64) -> Option<Resolved<'_>> {
         let image = self.images.iter().find(|image| image.contains(header))?;
         let offset = header - image.start;
@@ -80,18 +81,19 @@ impl Promise {
 }
 
 impl AddressSpace {
-    /// Returns what the segment at the beginning of `words` promises, if it promises anything and no word of it is zero.
+    /// Returns the promise of the segment at the beginning of `words`, if it makes one and none of
+    /// its words is zero.
     pub fn promise(&self, words: &[u64]) -> Option<Promise> {
         let mut promise = Promise::default();
         let (ops, operands) = self.ops(words);
         if operands.contains(&0) || !ops.iter().any(|op| counted_by(op).is_some()) {
             return None;
         }
-        let mut turns = 0;
+        let mut iterations = 0;
         for op in ops {
             match *op {
-                Op::Repeat { count } => turns = operands[count as usize],
-                Op::Stride { .. } => promise.accesses = promise.accesses.saturating_add(turns),
+                Op::Repeat { count } => iterations = operands[count as usize],
+                Op::Stride { .. } => promise.accesses = promise.accesses.saturating_add(iterations),
                 Op::Range { length, .. } => {
                     promise.bytes = promise.bytes.saturating_add(operands[length as usize]);
                 }
@@ -101,7 +103,8 @@ impl AddressSpace {
         Some(promise)
     }
 
-    /// Leaves the first access of what the segment at the beginning of `words` promises: one turn, one byte.
+    /// Reduces the promise of the segment at the beginning of `words` to its first access: one
+    /// iteration, one byte.
     pub fn shorten(&self, words: &mut [u64]) {
         let counts: Vec<usize> = self.ops(words).0.iter().filter_map(counted_by).collect();
         for word in counts {
@@ -125,7 +128,7 @@ impl AddressSpace {
     }
 }
 
-/// The word that says how much an op does.
+/// The word with the amount of an op.
 fn counted_by(op: &Op) -> Option<usize> {
     match *op {
         Op::Repeat { count } => Some(count.into()),

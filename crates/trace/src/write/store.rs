@@ -46,7 +46,7 @@ pub trait Store: Send {
     /// `bytes` fits, that part is taken back.
     fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Makes or replaces a file as a whole: whoever reads it finds the old one or the new one.
+    /// Makes or replaces a file as a whole: a reader finds the old one or the new one.
     fn put(&mut self, file: TraceFile, bytes: &[u8]) -> Result<(), Error>;
 
     /// Nothing is going to be appended to the file.
@@ -59,16 +59,18 @@ pub trait Store: Send {
         Form::Coded
     }
 
-    /// Takes a chunk with plain words, and what is before these in its payload. Nothing of its header tells of a payload in a file.
+    /// Takes a chunk with plain words, and the part of its payload before them. Its header
+    /// describes no payload of a file.
     ///
     /// # Errors
-    /// If the store has asked for coded ones.
+    /// If the store takes coded words only.
     fn replay(&mut self, header: ChunkHeader, _before: Vec<u8>, _words: Vec<u64>) -> Result<(), Error> {
         let file = TraceFile::Thread { process: header.process, thread: header.thread };
         Err(Error::damaged(&file.path(), "plain words are no part of a file"))
     }
 
-    /// Returns whether it wants to know what is still to come: [`Store::bound`] and [`Store::all_known`].
+    /// Returns whether it needs the bounds of later chunks: [`Store::bound`] and
+    /// [`Store::all_known`].
     fn wants_bounds(&self) -> bool {
         false
     }
@@ -78,12 +80,12 @@ pub trait Store: Send {
         let _ = (process, thread, stream, stamp);
     }
 
-    /// No stream that no [`Store::bound`] was told of yet begins before `stamp`.
+    /// No stream for which [`Store::bound`] was not called yet begins before `stamp`.
     fn all_known(&mut self, stamp: u64) {
         let _ = stamp;
     }
 
-    /// Nothing more comes: returns when all of it is where it is to stay.
+    /// No more data come: returns when all of them are stored.
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())
     }

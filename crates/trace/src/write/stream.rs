@@ -10,7 +10,8 @@ use super::space::AddressSpace;
 
 /// Encodes the stream of one thread.
 ///
-/// Parts of it may be encoded elsewhere, ahead of those before them: what those are then joined with is shared.
+/// Parts of it may be encoded elsewhere, ahead of earlier parts: the history to which they are then
+/// joined is shared.
 #[derive(Default)]
 pub struct ChunkEncoder {
     encoder: Encoder,
@@ -23,7 +24,7 @@ impl ChunkEncoder {
         Self::default()
     }
 
-    /// The same, whose chunks have words of this form.
+    /// The same, with chunks whose words have this form.
     pub fn of_form(form: Form) -> Self {
         ChunkEncoder { encoder: Encoder::new(FULL_WORDS, form), history: Arc::default() }
     }
@@ -32,7 +33,8 @@ impl ChunkEncoder {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what chunks that are encoded elsewhere can ask for the words that they need.
+    /// Returns the history from which chunks that are encoded elsewhere get the words that they
+    /// need.
     pub fn shared_history(&self) -> Arc<Mutex<History>> {
         self.history.clone()
     }
@@ -47,7 +49,8 @@ impl ChunkEncoder {
         self.encoder.begun().map(|stamp| self.history().not_before(stamp))
     }
 
-    /// Adds words to the chunk. They begin with a header; `stamps` say when their memory was taken and handed over.
+    /// Adds words to the chunk. They begin with a header; `stamps` are the times when their memory
+    /// was taken and handed over.
     pub fn append(
         &mut self,
         words: &[u64],
@@ -68,8 +71,9 @@ impl ChunkEncoder {
         Some(self.history().join(chunk))
     }
 
-    /// Adds a chunk that was encoded elsewhere, of the words that follow. To be called behind [`Self::finish`]. `None` if
-    /// those are to be encoded again: there were other words before them than was thought.
+    /// Adds a chunk of the following words that was encoded elsewhere. To be called after
+    /// [`Self::finish`]. `None` if they have to be encoded again, because the words before them
+    /// were not the expected ones.
     pub fn join(&mut self, chunk: LooseChunk) -> Option<FullChunk> {
         let mut history = self.history();
         history.agrees(&chunk).then(|| history.join(chunk))
@@ -88,7 +92,7 @@ impl ChunkEncoder {
         self.history().resume_after_off();
     }
 
-    /// Returns whether what is appended was done while recording was off.
+    /// Returns whether recording was off for the words that are appended.
     pub fn is_dormant(&self) -> bool {
         self.history().is_dormant()
     }

@@ -15,8 +15,8 @@ use crate::log::{Event, seal};
 use crate::manifest::{Manifest, ManifestInfo, Summary, ThreadTotals};
 use crate::module::{Module, ModuleId, ModuleImage};
 
-/// Writes one trace. Everything handed to it is in the store when the call returns, so that a trace whose writer is killed
-/// lacks at most what was not handed over.
+/// Writes one trace. Everything handed to it is in the store when the call returns, so a trace
+/// whose writer is killed lacks at most what was not handed over.
 pub struct TraceWriter {
     store: Box<dyn Store>,
     manifest: Manifest,
@@ -31,7 +31,8 @@ pub struct TraceWriter {
 type ModuleImageKey = (String, Vec<u8>, u32);
 
 impl TraceWriter {
-    /// Creates a trace directory. An existing trace is replaced only if told so, anything else that is not an empty directory never.
+    /// Creates a trace directory. An existing trace is replaced only if requested, and a directory
+    /// that is neither empty nor a trace never.
     pub fn create(directory: &Path, info: ManifestInfo, replace: bool) -> Result<TraceWriter, Error> {
         TraceWriter::new(Box::new(DirectoryStore::create(directory, replace)?), info)
     }
@@ -86,7 +87,8 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Appends a chunk to its thread's file. When that fails, a full disk say, the file is cut back to its last whole chunk.
+    /// Appends a chunk to its thread's file. If that fails (a full disk, say), the file is cut back
+    /// to its last whole chunk.
     pub fn append(&mut self, process: u32, thread: u32, chunk: EncodedChunk) -> Result<(), Error> {
         let EncodedChunk { mut header, payload, .. } = chunk;
         let file_bytes = (ChunkHeader::BYTES + payload.bytes()) as u64;
@@ -122,7 +124,7 @@ impl TraceWriter {
         self.store.form()
     }
 
-    /// Returns what is still to come, for a store that wants to know.
+    /// Returns the store, if it needs the bounds of later chunks.
     pub fn bounds(&mut self) -> Option<&mut dyn Store> {
         self.store.wants_bounds().then_some(&mut *self.store as &mut dyn Store)
     }

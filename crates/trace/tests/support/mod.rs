@@ -10,7 +10,7 @@ use memlode_trace::write::{
 use memlode_trace::{ForeignCode, ForeignFunction};
 use std::path::Path;
 
-/// An operand that is the next word, or derived from the op so many places before.
+/// An operand that is the next word, or is derived from an op a number of places before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
     Word,
@@ -26,9 +26,9 @@ pub enum Step {
     Gather(usize, u64),
     /// Site; segments back, word of that segment, distance.
     Derived(usize, usize, usize, i64),
-    /// Strides behind it, executed by turns so often.
+    /// The strides behind it, all executed in each iteration.
     Repeat,
-    /// Site; address of the first turn; step.
+    /// Site; address of the first iteration; step.
     Stride(usize, Operand, i64),
     Enter,
     Exit,
@@ -233,7 +233,7 @@ pub fn image(plan: &Plan) -> ModuleImage {
     }
 }
 
-/// Sites load, store and update by turns.
+/// Sites load, store and update in turn.
 pub fn is_update(site: usize) -> bool {
     site % 3 == 2
 }
@@ -397,20 +397,21 @@ pub fn expand(plan: &Plan, index: usize, words: &[u64], history: &mut History, o
     }
 }
 
-/// Strides by turns.
+/// Strides: one access of each in every iteration.
 fn repeat(plan: &Plan, strides: &[Step], words: &[u64], out: &mut Vec<Happened>) {
-    for turn in 0..words[0] {
+    for iteration in 0..words[0] {
         let mut next = words[1..].iter();
-        let mut first_turn: Vec<u64> = Vec::new();
+        let mut first_iteration: Vec<u64> = Vec::new();
         for stride in strides {
             let Step::Stride(site, a, step) = *stride else { unreachable!("strides alone") };
-            first_turn.push(match a {
+            first_iteration.push(match a {
                 Operand::Word => *next.next().expect("as many words as word_count says"),
                 Operand::Back(back, distance) => {
-                    first_turn[first_turn.len() - back].wrapping_add(distance as u64)
+                    first_iteration[first_iteration.len() - back].wrapping_add(distance as u64)
                 }
             });
-            let address = first_turn[first_turn.len() - 1].wrapping_add((step as u64).wrapping_mul(turn));
+            let address = first_iteration[first_iteration.len() - 1]
+                .wrapping_add((step as u64).wrapping_mul(iteration));
             out.push(Happened::Access { line: 100 + site as u32, address, bytes: plan.site_bytes[site] });
         }
     }
@@ -465,7 +466,7 @@ pub fn raw(executions: &[Execution]) -> Vec<u64> {
 }
 
 /// Writes a finished trace: each inner list is a chunk, each outer one a thread of process 0.
-/// Says how many accesses there are in it.
+/// Returns the number of its accesses.
 pub fn write_trace(directory: &Path, plan: &Plan, threads: &[Vec<Vec<Execution>>]) -> u64 {
     write_trace_to(Box::new(DirectoryStore::create(directory, true).unwrap()), plan, threads)
 }

@@ -153,12 +153,13 @@ impl Baseline {
         self.spent.get()
     }
 
-    /// Tells the host which of so many types and groups of objects edits are tried of now.
+    /// Reports to the host the number of the type or group whose edits are tried now, and the
+    /// number of all.
     pub(super) fn host_tries(&self, number: usize, of: usize) {
         self.host.tries(number, of);
     }
 
-    /// Tells the host of edits that are worth it.
+    /// Reports worthwhile edits to the host.
     pub(super) fn tell(&self, outcome: &EditOutcome) {
         self.host.found(&outcome.edits, outcome.gain());
     }

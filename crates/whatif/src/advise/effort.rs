@@ -20,7 +20,7 @@ pub struct Effort {
 pub enum LeftOff {
     /// The host stopped it.
     Stopped,
-    /// As much was spent as was allowed.
+    /// The allowed effort was used up.
     Spent,
 }
 

@@ -112,8 +112,8 @@ pub struct Rejected {
     pub is_whole: bool,
 }
 
-/// Tries layouts of types and of objects, and finds those that are worth it. If the host stops it once placements are known, it has
-/// what was found until then.
+/// Tries layouts of types and of objects, and finds the worthwhile ones. If the host stops it once
+/// placements are known, it returns the results so far.
 ///
 /// # Errors
 /// That the machine cannot be simulated, that the blocks cannot be placed, or that the host stops

@@ -36,7 +36,7 @@ impl EditOutcome {
         (self.before.run - self.after.run) / self.before.run.max(1.0)
     }
 
-    /// Keeps so much of it as is told of edits that are not worth it.
+    /// Keeps the part that is shown for rejected edits.
     pub(super) fn rejected(self) -> Rejected {
         Rejected { gain: self.gain(), edits: self.edits, verdict: self.verdict, is_whole: true }
     }

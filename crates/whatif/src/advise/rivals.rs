@@ -14,8 +14,8 @@ use crate::uses::least_cycles;
 /// The number of proposals about objects that are tried, at most.
 const MOST_PROPOSALS: usize = 8;
 
-/// Finds edits of so many types, those that the program waits for most, and of objects. Edits of
-/// one group are rivals: one is advised at most.
+/// Finds edits of objects, and of the types that the program waits for most, up to a number of
+/// them. Edits of one group are rivals: one is advised at most.
 pub fn rivals(baseline: &Baseline, types: usize, charts: &[Chart]) -> Vec<Vec<Vec<Edit>>> {
     let mut groups: Vec<(Vec<String>, Vec<Vec<Edit>>)> = Vec::new();
     for (name, record) in waited_for(baseline).into_iter().take(types) {

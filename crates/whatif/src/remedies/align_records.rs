@@ -1,12 +1,13 @@
 //! # Records of threads that share a line
 //!
-//! **What it proposes.** `align` to a line, of records in an array of which different threads write
+//! **What it proposes.** `align` to a line, of records in an array, if different threads write
 //! neighbours.
 //!
-//! **Why it gains.** A record that begins in the middle of a line shares it with the next one, and each
-//! write of one thread takes the line from the other.
+//! **Why it gains.** A record that begins in the middle of a line shares it with the next one, and
+//! each write of one thread takes the line from the other.
 //!
-//! **When it is wrong.** Some processors fetch lines in pairs. What that would cost is told besides.
+//! **When it is wrong.** Some processors fetch lines in pairs. The cost of that is reported
+//! separately.
 
 use memlode_layout::Edit;
 

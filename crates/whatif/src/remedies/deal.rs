@@ -12,7 +12,7 @@ use memlode_layout::Edit;
 use crate::elements::shared_elements;
 use crate::remedy::{Case, CaseSubject, Proposal, Remedy, RemedyMeta};
 
-/// Elements are dealt to so many threads at most.
+/// The most parts to which elements are dealt.
 const MOST_PARTS: usize = 1 << 16;
 
 /// Elements by thread.

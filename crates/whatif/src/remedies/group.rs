@@ -1,11 +1,12 @@
 //! # Arrays that are read together
 //!
-//! **What it proposes.** `group`: plain arrays of one length of which a function reads elements in no
-//! order that a prefetcher follows become one array of records.
+//! **What it proposes.** `group`: plain arrays of one length become one array of records, if a
+//! function reads their elements in an order that no prefetcher follows.
 //!
 //! **Why it gains.** An element costs one miss, in the place of one for each array.
 //!
-//! **When it is wrong.** A loop over one of the arrays alone reads the others along. That is replayed.
+//! **When it is wrong.** A loop over one of the arrays alone also fetches the others. That is
+//! replayed.
 
 use memlode_layout::Edit;
 

@@ -1,14 +1,14 @@
 //! # Objects that a walk jumps between
 //!
-//! **What it proposes.** `pack`: objects allocated one by one lie behind each other, in the order in
-//! which the function that misses most on them first reads them.
+//! **What it proposes.** `pack`: objects allocated one by one lie behind each other, in the order
+//! in which the function that misses most on them first reads them.
 //!
-//! **Why it gains.** They were allocated in another order than that in which the program follows their
-//! pointers, so each step waits for a line from far away. Packed, they share lines, and the next ones
-//! are fetched ahead.
+//! **Why it gains.** They were allocated in another order than that in which the program follows
+//! their pointers, so each step waits for a line from far away. Packed, they share lines, and the
+//! next ones are fetched ahead.
 //!
-//! **When it is wrong.** What it takes to put them in order is not counted. Objects that come and go are
-//! refused: an order of them would not last.
+//! **When it is wrong.** The cost of putting them in order is not counted. Objects that come and go
+//! are refused: an order of them would not last.
 
 use memlode_layout::Edit;
 

@@ -2,8 +2,8 @@
 //!
 //! **What it proposes.** `pad`: records whose size is a multiple of 256 bytes get one line more.
 //!
-//! **Why it gains.** Rows of such a size, walked down a column, use a few sets of a cache, whatever it
-//! could hold.
+//! **Why it gains.** A walk down a column of such rows uses only a few sets of a cache, however
+//! large it is.
 //!
 //! **When it is wrong.** They take more room, which is replayed.
 

@@ -1,10 +1,10 @@
 //! # Tables larger than what translations reach
 //!
-//! **What it proposes.** `pages`: a large object that the program jumps about in lies in large pages, by
-//! `madvise(MADV_HUGEPAGE)` or an allocator's doing.
+//! **What it proposes.** `pages`: a large object that the program jumps about in lies in large
+//! pages, by `madvise(MADV_HUGEPAGE)` or by the allocator.
 //!
-//! **Why it gains.** A translation reaches over hundreds of its pages, which saves page walks, and faults
-//! when it is touched first.
+//! **Why it gains.** One translation covers hundreds of ordinary pages, which saves page walks, and
+//! faults at first touches.
 //!
 //! **When it is wrong.** A kernel may have no large pages left.
 

@@ -1,13 +1,13 @@
 //! # Counters of which each thread can have a copy
 //!
-//! **What it proposes.** `per-thread`: each thread has a copy that is added up where somebody reads it.
-//! Only of what threads merely add to while several of them run, as the compiler saw.
+//! **What it proposes.** `per-thread`: each thread has a copy, and readers add the copies up. Only
+//! for data that threads merely add to while several of them run, as the compiler saw.
 //!
 //! **Why it gains.** Each addition takes the counter's line from the thread that added last.
 //!
-//! **When it is wrong.** A thread that reads while others run would need the sum of all copies. Of locks,
-//! flags and data that others read, copies would mean something else: none are proposed. Programs that
-//! an older memlode compiled have no such proposals; build them again.
+//! **When it is wrong.** A thread that reads while others run would need the sum of all copies.
+//! Copies of locks, flags and data that others read would change the program: none are proposed.
+//! Programs that an older memlode compiled have no such proposals; build them again.
 
 use memlode_attribute::ClassId;
 use memlode_attribute::sharing::SharingProfile;
@@ -31,8 +31,8 @@ impl Remedy for PerThread {
     }
 }
 
-/// Gives each thread a copy of what threads merely add to: while several run, nothing else is done to it. Of a lock, a flag, or
-/// data that others read, copies would mean something else.
+/// Gives each thread a copy of data that threads merely add to while several run. Copies of a lock,
+/// a flag, or data that others read would change the program.
 fn copied(known: &PlanInputs<'_>, sharing: &SharingProfile, class: ClassId) -> Option<Edit> {
     let beside = known.profile.cells.iter().filter(|cell| cell.class == class);
     let mut beside = beside.filter(|cell| sharing.is_beside_others(cell.thread, cell.site)).peekable();

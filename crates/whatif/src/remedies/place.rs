@@ -13,7 +13,8 @@ use memlode_layout::{Edit, PagePlacement};
 use crate::remedy::{Case, CaseSubject, Proposal, Remedy, RemedyMeta};
 use crate::uses::ObjectUses;
 
-/// The part of an object's waiting that must be for memory further away, or for translations, which the simulation does not tell apart.
+/// The part of an object's waiting that must be for memory further away, or for translations: the
+/// simulation does not separate the two.
 const BEYOND: f64 = 0.1;
 
 /// Fewer pages for a node are no work.

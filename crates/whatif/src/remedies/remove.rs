@@ -1,12 +1,13 @@
 //! # Members that nothing reads
 //!
-//! **What it proposes.** `remove`: no code of the program reads these members, executed or not, or has
-//! their address. A member that merely was not read in this run is moved out of the way by a split.
+//! **What it proposes.** `remove`: no code of the program reads these members, executed or not, or
+//! has their address. A member that merely was not read in this run is moved out of the way by a
+//! split.
 //!
 //! **Why it gains.** They take room in the lines of the others, and stores to them fetch lines.
 //!
-//! **When it is wrong.** Code that memlode did not compile may read them, or somebody who gets the
-//! record as bytes.
+//! **When it is wrong.** Code that memlode did not compile may read them, or a program that gets
+//! the record as bytes.
 
 use memlode_attribute::Cell;
 use memlode_layout::{AddressUse, Edit, StructureMember};

@@ -1,13 +1,13 @@
 //! # Loads that wait for stores to another buffer
 //!
-//! **What it proposes.** `shift`: of two buffers whose loads and stores agree in the low 12 bits of the
-//! address, one begins 256 or 2048 bytes later.
+//! **What it proposes.** `shift`: of two buffers whose loads and stores agree in the low 12 bits of
+//! the address, one begins 256 or 2048 bytes later.
 //!
-//! **Why it gains.** Processors compare so much of a load's address with stores that are on their way to
-//! the cache, and let the load wait where it agrees. Buffers that begin at the same place of a page
-//! meet that in every iteration of a loop that reads one and writes the other.
+//! **Why it gains.** Processors compare these bits of a load's address with stores that are on
+//! their way to the cache, and let the load wait if they agree. If two buffers begin at the same
+//! place of a page, a loop that reads one and writes the other has such loads in every iteration.
 //!
-//! **When it is wrong.** What it costs depends on the processor, and on how close the stores are. So it
+//! **When it is wrong.** The cost depends on the processor, and on how close the stores are. So it
 //! is advised as possible, with conflicts and without cycles; `memlode bias` measures it.
 
 use memlode_layout::Edit;

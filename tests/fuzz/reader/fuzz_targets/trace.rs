@@ -1,8 +1,8 @@
 //! A trace directory made from the input: opened, checked, printed and profiled.
 //!
-//! Almost no mutation of a whole trace survives its checksums, so the input holds the trace's parts, and the
-//! checksums are made right here; other tests see to it that wrong ones are noticed. A part is a tag, a length
-//! of two bytes, and so many bytes ([`Tag`]).
+//! Almost no mutation of a whole trace survives its checksums, so the input holds the trace's
+//! parts, and the checksums are made right here; other tests see to it that wrong ones are noticed.
+//! A part is a tag, a length of two bytes, and that many bytes ([`Tag`]).
 #![no_main]
 
 use std::fs;
@@ -39,7 +39,7 @@ mod tag {
     pub const THREAD: u8 = b't';
 }
 
-/// Names by the first byte of the part; what is there is told by the second.
+/// Names by the first byte of the part; the second selects the contents.
 const IRREGULAR: [&str; 4] =
     ["manifest.json", "events.ndjson", "modules/0000.mlm", "threads/p0000-t0000.mlt"];
 
@@ -203,7 +203,7 @@ fn seal_table(bytes: &mut [u8]) {
     }
 }
 
-/// A chunk whose header says what only an accident would make right.
+/// A chunk whose header only an accident would make right.
 fn chunk(part: &[u8], thread: u32) -> Vec<u8> {
     let Some((header, payload)) = part.split_first_chunk::<{ ChunkHeader::BYTES }>() else {
         return part.to_vec();

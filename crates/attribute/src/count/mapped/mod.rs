@@ -1,12 +1,13 @@
-//! Accesses as they would be under another layout: each is resolved to its object, and goes where an [`AddressMap`] has put its bytes.
+//! Accesses under another layout: each is resolved to its object, and goes to where an
+//! [`AddressMap`] has put its bytes.
 //!
 //! ```text
 //!   access ─► object at its address ─► offset ─► map ─► one place      ─► as any access
 //!      │                                         │      several pieces ─► an access for each line that one begins in
 //!      └─► thread, site, class: as it was        └────  none            ─► no access
 //! ```
-//! What an access is charged to is found by the address that it had: an edit changes where things lie, not what they are. Loops stay one
-//! record where their accesses are as evenly apart as before.
+//! An access is charged by its original address: an edit changes where things lie, not what they
+//! are. Loops stay one record where the distances between their accesses stay constant.
 
 mod rest;
 
@@ -35,23 +36,23 @@ pub(crate) struct Mapped<'m> {
     processes: FxHashMap<ProcessId, Blocks>,
     /// The places of stacks and of memory that no object has, if these are moved as well.
     rest: Option<Rest>,
-    /// Pieces of the access at hand.
+    /// Pieces of the current access.
     pieces: Vec<Piece>,
     answered: Vec<MappedPiece>,
     fragments: Vec<Fragment>,
-    /// Strides of the loop at hand.
+    /// Strides of the current loop.
     strides: Vec<Stride>,
     cells: Vec<u32>,
     /// Walks of each stream: how sites walk where their data lie now.
     walks: FxHashMap<(ThreadId, u8), Walks>,
-    /// The walks of the stream at hand, in chunks that are looked at.
+    /// The walks of the current stream, in chunks that are examined.
     looked_at: Option<Walks>,
 }
 
 /// The blocks of a process.
 #[derive(Default)]
 struct Blocks {
-    /// So many were allocated.
+    /// The number of allocations so far.
     allocated: u64,
     /// Indexed by slot.
     known: Vec<Option<Block>>,
@@ -68,7 +69,7 @@ struct Block {
     moves: bool,
 }
 
-/// A piece of an access, and the address that its first byte had.
+/// A piece of an access, and the original address of its first byte.
 #[derive(Clone, Copy)]
 struct Piece {
     was: u64,
@@ -78,7 +79,7 @@ struct Piece {
 }
 
 impl<'m> Mapped<'m> {
-    /// The route through a map, of a trace whose types have these sizes.
+    /// The route through a map, for a trace whose types have these sizes.
     pub fn new(map: &'m dyn AddressMap, type_bytes: Vec<u64>) -> Mapped<'m> {
         Mapped {
             map,
@@ -137,7 +138,7 @@ impl<'m> Mapped<'m> {
         block
     }
 
-    /// The block at an address, be it a global variable that nobody has asked for before.
+    /// The block at an address, including global variables that were not looked up before.
     fn block_at<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
@@ -197,7 +198,7 @@ impl<'m> Mapped<'m> {
         }
     }
 
-    /// One more piece, or several, of bytes that no object has: each page has a place of its own.
+    /// Adds pieces of bytes that no object has: each page has its own place.
     fn push_rest(&mut self, origin: Origin, from: u64, bytes: u32) {
         let mut at = from;
         let mut left = u64::from(bytes);
@@ -310,13 +311,13 @@ impl<'m> Mapped<'m> {
         }
     }
 
-    /// Returns where a stride of a loop goes; `None` if that is not as even as before.
+    /// Returns where a stride of a loop goes; `None` if its steps are not constant any more.
     fn stride<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
         stream: &Stream,
         stride: &Stride,
-        turns: u64,
+        iterations: u64,
     ) -> Option<Stride> {
         if is_on_stack(profiler, stride.access.site) {
             let Some(rest) = &mut self.rest else { return Some(*stride) };
@@ -325,7 +326,7 @@ impl<'m> Mapped<'m> {
         }
         let Access { address, bytes, .. } = stride.access;
         let block = self.block_at(profiler, stream, address)?;
-        let last = stride.access_in(turns - 1).address;
+        let last = stride.access_in(iterations - 1).address;
         let is_inside = |address: u64| {
             let offset = address.checked_sub(block.base);
             offset.is_some_and(|offset| offset + u64::from(bytes) <= block.bytes)
@@ -359,23 +360,23 @@ impl Mapped<'_> {
         &mut self,
         profiler: &Profiler<E>,
         stream: &Stream,
-        (turns, may_stay): (u64, bool),
+        (iterations, may_stay): (u64, bool),
         strides: &[Stride],
     ) {
         let Some(mut walks) = self.looked_at.take() else { return };
         for stride in strides {
-            let there = may_stay.then(|| self.stride(profiler, stream, stride, turns)).flatten();
+            let there = may_stay.then(|| self.stride(profiler, stream, stride, iterations)).flatten();
             if let Some(there) = there {
-                walks.stride(&there, turns);
+                walks.stride(&there, iterations);
                 continue;
             }
             let block = self.block_at(profiler, stream, stride.access.address);
             if !block.is_some_and(|block| block.moves) {
-                walks.stride(stride, turns);
+                walks.stride(stride, iterations);
                 continue;
             }
-            for turn in 0..turns {
-                let access = stride.access_in(turn);
+            for iteration in 0..iterations {
+                let access = stride.access_in(iteration);
                 self.resolve(profiler, stream, &access);
                 for piece in self.pieces.iter().filter(|piece| !piece.is_link) {
                     walks.access(&Access { address: piece.address, bytes: piece.bytes, ..access });
@@ -429,12 +430,12 @@ impl<E: TakesFragments> Route<E> for Mapped<'_> {
         &mut self,
         profiler: &mut Profiler<E>,
         stream: &mut Stream,
-        LoopPart { turns, .. }: LoopPart<'_>,
+        LoopPart { iterations, .. }: LoopPart<'_>,
         strides: &[Stride],
     ) {
         // Of others it is not certain that they stay in the address space.
-        let may_stay = strides.len() <= MOST_STRIDES && profiler.may_schedule(strides, turns);
-        self.look_at_loop(profiler, stream, (turns, may_stay), strides);
+        let may_stay = strides.len() <= MOST_STRIDES && profiler.may_schedule(strides, iterations);
+        self.look_at_loop(profiler, stream, (iterations, may_stay), strides);
         // The loop was looked at as a whole.
         let looked_at = self.looked_at.take();
         let mut mapped = std::mem::take(&mut self.strides);
@@ -442,15 +443,15 @@ impl<E: TakesFragments> Route<E> for Mapped<'_> {
         mapped.clear();
         cells.clear();
         for stride in strides.iter().filter(|_| may_stay) {
-            let Some(there) = self.stride(profiler, stream, stride, turns) else { break };
+            let Some(there) = self.stride(profiler, stream, stride, iterations) else { break };
             cells.push(profiler.cell(stream, &stride.access));
             mapped.push(there);
         }
         let is_even = mapped.len() == strides.len();
-        if !is_even || !profiler.repeat_as(stream, turns, &mapped, &cells) {
-            for turn in 0..turns {
+        if !is_even || !profiler.repeat_as(stream, iterations, &mapped, &cells) {
+            for iteration in 0..iterations {
                 for stride in strides {
-                    self.access(profiler, stream, &stride.access_in(turn));
+                    self.access(profiler, stream, &stride.access_in(iteration));
                 }
             }
         }
@@ -482,7 +483,7 @@ impl<E: TakesFragments> Route<E> for Mapped<'_> {
 }
 
 impl<E: TakesFragments> Profiler<E> {
-    /// One access that lies in several places, of the process's own addresses.
+    /// One access that lies in several places of the process.
     fn touch_fragments(&mut self, origin: Origin, cell: u32, fragments: &[Fragment]) {
         let SiteFacts { is_write, is_past_caches, .. } =
             self.sites.facts[self.cells.keys[cell as usize].1.0 as usize];

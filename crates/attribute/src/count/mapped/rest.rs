@@ -1,19 +1,21 @@
-//! Fixed places for the memory that no object of a trace has: stacks, and pages of unknown use.
+//! Fixed places for memory that belongs to no object of a trace: stacks, and pages of unknown use.
 //!
-//! The kernel puts both elsewhere in each run. A stack is moved so that the first byte that its thread used of it has the same
-//! address in every run; the kernel aligns it to 16 bytes, so a program's frames keep their alignment. Everything else is moved by whole pages,
-//! to pages that are given out in the order of their first use.
+//! The kernel puts both elsewhere in each run. A stack is moved so that the first byte that its
+//! thread used of it has the same address in every run; the kernel aligns it to 16 bytes, so a
+//! program's frames keep their alignment. Everything else is moved by whole pages, which are
+//! numbered in the order of their first use.
 
 use memlode_trace::event::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
 const PAGE: u64 = 4096;
-/// Stacks are here, one for each thread, so far apart.
+/// Stacks begin here, one for each thread.
 const STACKS: u64 = 0x6000_0000_0000;
 const FAR: u64 = 1 << 32;
 /// Pages of unknown use are here.
 const PAGES: u64 = 0x5000_0000_0000;
-/// Bytes below and above the first byte in use that still are the same stack, where an access does not say that it goes to one.
+/// Bytes below and above the first used byte that are still taken for the same stack, where an
+/// access does not say that it goes to one.
 const BELOW: u64 = 64 << 20;
 const ABOVE: u64 = 256 << 10;
 

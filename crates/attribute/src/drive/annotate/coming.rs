@@ -10,9 +10,9 @@ pub(super) struct ComingValues {
     /// The places of accesses in the chunk, and the ends of their values in `bytes`.
     ends: Vec<(usize, usize)>,
     bytes: Vec<u8>,
-    /// Values whose accesses have come, but for the last one if it is the access at hand.
+    /// Values whose accesses have come; the last one may be of the current access.
     done: usize,
-    /// The place of the access at hand.
+    /// The place of the current access.
     place: usize,
 }
 
@@ -39,7 +39,7 @@ impl ComingValues {
         }
     }
 
-    /// Returns the value of the access at hand, if it is known.
+    /// Returns the value of the current access, if it is known.
     pub fn now(&self) -> Option<&[u8]> {
         let &(_, end) = self.ends.get(self.done).filter(|(of, _)| *of == self.place)?;
         let start = self.done.checked_sub(1).map_or(0, |before| self.ends[before].1);

@@ -1,12 +1,12 @@
-//! Every access with what became of it, in replay order.
+//! Every access with its result, in replay order.
 //!
 //! ```text
-//!   thread of its own                                     whoever asks
+//!   thread of its own                                     the caller
 //!   Source ─► Profiler ──► Recorder ──► Events ─(bounded)─► Annotations: next(), and what the numbers refer to
 //! ```
-//! A batch is columns of numbers. What an access says of names is the same for all accesses of a thread at a site to
-//! objects of one class, a *cell*; a row holds the number of its cell, and a cell is described once. So a name costs nothing
-//! per row, and whoever needs names looks each up once.
+//! A batch consists of columns of numbers. All accesses of a thread at a site to objects of one
+//! class, a *cell*, have the same names. A row holds the number of its cell, and a cell is
+//! described once. So names cost nothing per row, and a caller who needs them looks each up once.
 
 mod coming;
 mod no_caches;
@@ -41,19 +41,19 @@ use crate::setup::Setup;
 /// The most rows of a batch, and the most blocks.
 pub const ROWS: usize = 1 << 16;
 
-/// Batches that may wait for whoever takes them.
+/// Batches that may wait for the caller.
 const WAITING: usize = 3;
 
-/// Which accesses are wanted, and what of them. All are simulated.
+/// Which accesses are returned, and which of their facts. All accesses are simulated.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Find out why each missed, too, with the machine set up so.
+    /// Finds the causes of misses, too, with this setup of the machine.
     pub causes: Option<Setup>,
-    /// Those of one thread only.
+    /// Accesses of this thread only.
     pub thread: Option<ThreadId>,
-    /// Those answered by these levels only: bit *i* is level *i*, innermost first, memory last.
+    /// Accesses that these levels served only: bit *i* is level *i*, innermost first, memory last.
     pub levels: u32,
-    /// So many at most.
+    /// The most accesses that are returned.
     pub limit: u64,
     /// Blocks of memory that begin and end, too. A batch may then have these alone, and no rows.
     pub blocks: bool,
@@ -66,7 +66,7 @@ pub struct Options {
     pub stretch: Range<u64>,
 }
 
-/// Facts about accesses that take time to find, and are told if somebody asks.
+/// Facts about accesses that take time to find, and are returned on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// The call path of each access ([`AnnotatedAccesses::path`]).
@@ -75,12 +75,13 @@ pub struct Extras {
     pub places: bool,
     /// Operations that order threads ([`AnnotatedAccesses::syncs`]).
     pub syncs: bool,
-    /// Values that accesses loaded and stored, where the program was built to tell ([`AnnotatedAccesses::values`]).
+    /// Values that accesses loaded and stored, if the program was built to record them
+    /// ([`AnnotatedAccesses::values`]).
     pub values: bool,
 }
 
 impl Extras {
-    /// Returns those of two.
+    /// Returns the facts of either.
     pub fn and(self, other: Extras) -> Extras {
         Extras {
             paths: self.paths || other.paths,
@@ -92,7 +93,7 @@ impl Extras {
 }
 
 impl Default for Options {
-    /// All accesses, with the level that answered, and no blocks.
+    /// All accesses, with the level that served them, and no blocks.
     fn default() -> Options {
         Options {
             causes: None,
@@ -120,28 +121,29 @@ pub struct AnnotatedAccesses {
     pub bytes: Vec<u32>,
     /// Index into [`Cells::cells`]: the thread, the site and the object.
     pub cell: Vec<u32>,
-    /// The level that answered, innermost 0; memory is the number of levels.
+    /// The level that served it, innermost 0; memory is the number of levels.
     pub level: Vec<u8>,
-    /// The call path that its thread is on, if that was asked for: 0 if nothing is known of it, or a number of
+    /// The call path of its thread, if requested: 0 if it is unknown, or a number of
     /// [`Cells::paths`].
     pub path: Vec<u32>,
-    /// Why it missed, if that was asked for.
+    /// Why it missed, if requested.
     pub why: Vec<Why>,
-    /// Its offset in its object and the object's size in bytes, if that was asked for. Both are 0 of memory of which no object is
-    /// known, as of stacks.
+    /// Its offset in its object and the object's size in bytes, if requested. Both are 0 where no
+    /// object is known, as for stacks.
     pub place: Vec<(u64, u64)>,
-    /// Operations that ordered threads meanwhile, in order, if they were asked for; not a column.
+    /// Operations that ordered threads meanwhile, in order, if requested; not a column.
     pub syncs: Vec<SyncEvent>,
-    /// Blocks of memory that began or ended meanwhile, in order, if they were asked for; not a column.
+    /// Blocks of memory that began or ended meanwhile, in order, if requested; not a column.
     pub blocks: Vec<BlockEvent>,
-    /// Values that rows loaded and stored, by row, if they were asked for; not a column. Not every row has one.
+    /// Values that rows loaded and stored, by row, if requested; not a column. Not every row has
+    /// one.
     pub values: Values,
 }
 
 /// A block of memory that begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {
-    /// The row in front of which it does.
+    /// The row before which it happens.
     pub row: u32,
     /// Its process.
     pub process: ProcessId,
@@ -154,7 +156,7 @@ pub struct BlockEvent {
 /// An operation that orders threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncEvent {
-    /// The row in front of which it stands.
+    /// The row before which it stands.
     pub row: u32,
     /// Its thread.
     pub thread: ThreadId,
@@ -169,7 +171,7 @@ pub struct SyncEvent {
 /// The beginning or the end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// It begins: what was in its bytes is gone.
+    /// It begins: the old values of its bytes are gone.
     Begins {
         /// Size.
         bytes: u64,
@@ -183,18 +185,19 @@ pub enum Life {
 /// Why an access missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Why {
-    /// Indexed by level; `None` where it was answered or not asked.
+    /// Indexed by level; `None` if the level served the access or was not looked up.
     pub causes: [Option<Cause>; memlode_simulate::MAX_LEVELS],
     /// The level that had the translation.
     pub translation: Translation,
     /// A load that agrees in the low 12 bits with a store in flight to another address.
     pub alias: bool,
-    /// Another NUMA node's memory answered.
+    /// Another NUMA node's memory served it.
     pub remote: bool,
 }
 
 impl Why {
-    /// The answer for a store past the caches: no cache was asked, and its translation is not simulated.
+    /// The answer for a store past the caches: no cache was looked up, and its translation is not
+    /// simulated.
     const PAST_CACHES: Why = Why {
         causes: [None; memlode_simulate::MAX_LEVELS],
         translation: Translation::First,
@@ -263,7 +266,7 @@ pub struct EventObject {
     pub home: Home,
     /// Functions on the stack at the allocation, the innermost first, and where the next one called each.
     pub path: Vec<(FunctionId, Option<LocationId>)>,
-    /// Element type, if the allocation tells.
+    /// Element type, if the allocation names one.
     pub element: Option<TypeId>,
 }
 
@@ -274,11 +277,12 @@ pub struct Cells {
     pub cells: Vec<EventCell>,
     /// The objects, which [`EventCell::object`] numbers.
     pub objects: Vec<EventObject>,
-    /// The call paths, which [`AnnotatedAccesses::path`] numbers from 1: each after those that it goes on from.
+    /// The call paths, which [`AnnotatedAccesses::path`] numbers from 1: each comes after its
+    /// callers' paths.
     pub paths: Vec<PathStep>,
 }
 
-/// A message from the simulating thread to the other.
+/// A message from the simulating thread.
 struct Sent {
     events: AnnotatedAccesses,
     /// Cells and objects that no batch before this one had.
@@ -298,16 +302,17 @@ pub struct Annotations {
 pub enum Next {
     /// A batch.
     Batch(Box<AnnotatedAccesses>),
-    /// None yet.
+    /// There is no batch yet.
     Later,
-    /// None any more.
+    /// There are no more batches.
     End,
 }
 
 impl Simulation<'_> {
-    /// Finds what became of each access, on a thread that goes on beside the caller, and decodes on this many more.
+    /// Simulates each access, on a thread beside the caller, and decodes on this many more.
     ///
-    /// The simulation is that of [`Simulation::count`], or with [`Options::causes`] that of [`Simulation::causes`], to the digit.
+    /// The simulation is that of [`Simulation::count`], or with [`Options::causes`] that of
+    /// [`Simulation::causes`], to the digit.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
@@ -372,7 +377,7 @@ fn start<S: Answers + Send + 'static>(
 }
 
 impl Annotations {
-    /// Returns what the batches taken so far refer to.
+    /// Returns the cells of the batches taken so far.
     pub fn cells(&self) -> &Cells {
         &self.cells
     }
@@ -382,13 +387,14 @@ impl Annotations {
         self.chunks.load(Ordering::Relaxed)
     }
 
-    /// The next batch, once it is there; `None` at the end. It has rows, or blocks if these were asked for.
+    /// The next batch, once it is there; `None` at the end. It has rows, or blocks if these were
+    /// requested.
     pub fn next_batch(&mut self) -> Option<AnnotatedAccesses> {
         let sent = self.batches.as_ref()?.recv().ok()?;
         Some(self.take(sent))
     }
 
-    /// The same, if that takes no longer than `time`.
+    /// The same, but waits no longer than `time`.
     pub fn next_within(&mut self, time: Duration) -> Next {
         let Some(batches) = &self.batches else { return Next::End };
         match batches.recv_timeout(time) {
@@ -398,7 +404,7 @@ impl Annotations {
         }
     }
 
-    /// Takes back a batch that is done with, for its memory.
+    /// Takes back a batch, to reuse its memory.
     pub fn give_back(&self, events: AnnotatedAccesses) {
         // Enough are there, or nobody needs one any more.
         let _ = self.spares.try_send(events);
@@ -411,7 +417,7 @@ impl Annotations {
         sent.events
     }
 
-    /// Ends the replay, and says how it went as far as it did.
+    /// Ends the replay, and returns its result as far as it went.
     pub fn finish(mut self) -> Replayed {
         self.stop().unwrap_or_default()
     }

@@ -25,7 +25,7 @@ impl Cells {
     }
 }
 
-/// The cell and the path that each tag of the simulation stands for, where paths are told apart.
+/// The cell and the path of each tag of the simulation, where paths are distinguished.
 #[derive(Default)]
 pub(super) struct TagMeanings {
     /// Indexed by tag: cell and path.
@@ -41,7 +41,7 @@ impl TagMeanings {
         self.by_tag[tag as usize]
     }
 
-    /// Takes up what the next tag stands for. `news` gets what was not known.
+    /// Adds the next tag. `news` gets the cells and objects that are new.
     pub fn introduce(&mut self, cell: EventCell, path: PathId, paths: &Paths, news: &mut Cells) {
         let next = self.cells.len() as u32;
         let number = *self.cells.entry(cell).or_insert(next);

@@ -1,4 +1,4 @@
-//! Stands between a profiler and its caches, and writes down what they answer.
+//! Stands between a profiler and its caches, and records the answers.
 
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ use crate::drive::annotate::{
 use crate::objects::classes::{ClassId, Classes, Home};
 use crate::objects::paths::{PathId, Paths};
 
-/// Caches that say of a single access all they know.
+/// Caches that give every fact about a single access.
 pub(super) trait Answers: Engine {
     /// True if they know why it missed.
     const KNOWS_WHY: bool;
 
-    /// As [`Engine::access`], at once.
+    /// Like [`Engine::access`], at once.
     fn answer(&mut self, access: MemRef) -> (u8, Option<Why>);
 }
 
@@ -57,7 +57,7 @@ impl Answers for Detailed {
 pub(super) struct Recorder<S> {
     caches: S,
     sender: Sender<Sent>,
-    /// Batches whose memory can be used again.
+    /// Batches whose memory can be reused.
     spares: Receiver<AnnotatedAccesses>,
     events: AnnotatedAccesses,
     news: Cells,
@@ -68,25 +68,25 @@ pub(super) struct Recorder<S> {
     extras: Extras,
     /// The place of the next access in its object.
     place: (u64, u64),
-    /// The thread at hand.
+    /// The current thread.
     thread: ThreadId,
     /// A bit for each level that is wanted.
     wanted: u32,
     only: Option<ThreadId>,
-    /// True if the thread at hand is wanted.
+    /// True if the current thread is wanted.
     is_on: bool,
     /// True if blocks of memory are wanted.
     takes_blocks: bool,
-    /// The process at hand.
+    /// The current process.
     space: Space,
     process: ProcessId,
     time: u64,
     sequence: u64,
     /// Rows still wanted.
     left: u64,
-    /// The numbers of those that are wanted.
+    /// The numbers of the wanted accesses.
     stretch: Range<u64>,
-    /// Values that the accesses of the piece at hand moved, if they are wanted.
+    /// Values that the accesses of the current piece moved, if they are wanted.
     values: Option<ComingValues>,
 }
 
@@ -132,24 +132,24 @@ impl<S: Answers> Recorder<S> {
         self.time = time;
     }
 
-    /// Takes up the values of the piece whose accesses come next.
+    /// Takes the values of the piece whose accesses come next.
     pub fn expect_values(&mut self, piece: &Piece<'_>) {
         if let Some(values) = &mut self.values {
             values.take(piece);
         }
     }
 
-    /// The time it is in the stream at hand.
+    /// The time in the current stream.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// Returns whether nobody wants more.
+    /// Returns whether no more accesses are wanted.
     pub fn is_done(&self) -> bool {
         self.left == 0 || self.sequence >= self.stretch.end
     }
 
-    /// Hands over what there is.
+    /// Hands over the rows so far.
     pub fn send(&mut self) {
         if self.events.rows() == 0 && self.events.blocks.is_empty() && self.events.syncs.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Hand-made batches, and what a recorder makes of them.
+//! Hand-made batches, and the rows that a recorder makes of them.
 
 use crossbeam_channel::{Receiver, unbounded};
 use memlode_simulate::{Hierarchy, LevelSpec};

@@ -1,4 +1,4 @@
-//! A detailed simulation on two threads: what accesses meet in their core on this one, caches on another.
+//! A detailed simulation on two threads: the parts of a core on this one, caches on another.
 //!
 //! ```text
 //!   this thread    decode, attribute ─► requests ─┬─► translations, stores in flight
@@ -6,31 +6,32 @@
 //!                         └────── emptied ──────┐ │ a few thousand at a time, in order
 //!   the other                                   └─┴─► caches, causes, use of lines, nodes of memory ─► counts by tag
 //! ```
-//! Both see all accesses in the order of the trace, so every figure is that of [`Detailed`] on one thread.
+//! Both see all accesses in the order of the trace, so every figure is that of [`Detailed`] on one
+//! thread.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use memlode_simulate::{
-    Detailed, Far, Fragment, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Near, Queue, Requests, Strided,
-    Tag,
+    CacheSide, CoreSide, Detailed, Fragment, LevelCounters, LevelSpec, MAX_LEVELS, MemRef, Queue, Requests,
+    Strided, Tag,
 };
 
 use crate::count::engine::{Engine, LoopMode, TakesFragments};
 
 /// Accesses that are passed on together.
 const TOGETHER: usize = 4096;
-/// Times as many as those that may be on their way.
+/// The number of batches that may be on their way.
 const ON_THEIR_WAY: usize = 8;
 
 /// A [`Detailed`] simulation of which the caches have a thread of their own.
 pub struct ThreadedDetailed {
-    near: Option<Near>,
+    near: Option<CoreSide>,
     waiting: Requests,
     worker: Option<Worker>,
     /// Once both are done.
     whole: Option<Detailed>,
-    /// Facts that can be told meanwhile.
+    /// Facts that can be read meanwhile.
     first_level: LevelSpec,
     cores: u32,
     levels: usize,
@@ -40,7 +41,7 @@ pub struct ThreadedDetailed {
 struct Worker {
     requests: SyncSender<Requests>,
     emptied: Receiver<Requests>,
-    thread: JoinHandle<(Far, Depths)>,
+    thread: JoinHandle<(CacheSide, Depths)>,
 }
 
 /// Number of accesses, by tag and number of levels missed; first touches of lines have missed memory, too.
@@ -58,7 +59,7 @@ impl Depths {
         self.0[tag][usize::from(depth)] += times;
     }
 
-    /// Tells of all, as [`Engine::settle`] does.
+    /// Reports all results, as [`Engine::settle`] does.
     pub fn tell(&self, mut told: impl FnMut(Tag, u8, u64)) {
         for (tag, depths) in (0u32..).zip(&self.0) {
             for (depth, &times) in (0u8..).zip(depths).filter(|(_, times)| **times > 0) {
@@ -90,7 +91,7 @@ impl ThreadedDetailed {
         self.whole.expect("both threads are done")
     }
 
-    /// Hands what waits to both.
+    /// Passes the waiting accesses to both.
     fn pass_on(&mut self) {
         let (Some(near), Some(worker)) = (&mut self.near, &self.worker) else { return };
         near.settle(&self.waiting);
@@ -102,10 +103,10 @@ impl ThreadedDetailed {
 
 /// The life of the other thread.
 fn answer(
-    mut far: Far,
+    mut far: CacheSide,
     coming: &Receiver<Requests>,
     empty: &std::sync::mpsc::Sender<Requests>,
-) -> (Far, Depths) {
+) -> (CacheSide, Depths) {
     let mut depths = Depths::default();
     for mut requests in coming {
         far.settle(&requests, |tag, depth| depths.add(tag, depth, 1));
@@ -131,8 +132,8 @@ impl Engine for ThreadedDetailed {
         Some(self.waiting.queue(core, self.first_level.line_shift(), TOGETHER))
     }
 
-    fn repeat(&mut self, core: usize, turns: u64, strides: &[Strided]) {
-        self.waiting.push_turns(core, turns, strides);
+    fn repeat(&mut self, core: usize, iterations: u64, strides: &[Strided]) {
+        self.waiting.push_iterations(core, iterations, strides);
     }
 
     #[inline(always)]
@@ -140,7 +141,8 @@ impl Engine for ThreadedDetailed {
         self.waiting.len() >= TOGETHER
     }
 
-    /// Leaves what waits of a shorter piece of the trace, to be filled up by the next one.
+    /// Leaves the waiting accesses of a short piece of the trace, to be joined by those of the next
+    /// one.
     fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {
         if self.is_full() {
             self.pass_on();
@@ -217,12 +219,12 @@ mod tests {
             let mut told = [[0; MAX_LEVELS + 1]; 2];
             alone.set_pages_of(named, machine.page_bytes);
             apart.set_pages_of(named, machine.page_bytes);
-            for (core, address, bytes, is_write, tag, turns) in accesses {
+            for (core, address, bytes, is_write, tag, iterations) in accesses {
                 let tag = Tag::new(tag);
-                if turns > 480 {
+                if iterations > 480 {
                     let strided = Strided { address, step: u64::from(bytes), bytes, is_write, tag };
-                    alone.repeat(core.into(), turns, &[strided; 2]);
-                    apart.repeat(core.into(), turns, &[strided; 2]);
+                    alone.repeat(core.into(), iterations, &[strided; 2]);
+                    apart.repeat(core.into(), iterations, &[strided; 2]);
                 }
                 let access = MemRef { address, bytes, core: core.into(), tag, is_write };
                 Engine::access(&mut alone, access);

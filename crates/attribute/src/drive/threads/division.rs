@@ -1,11 +1,13 @@
-//! The division of threads: some simulate a shard each and decode when they have nothing better to do, the others only decode.
+//! The division of threads: some simulate a shard each, and decode while they are idle; the others
+//! only decode.
 //!
-//! More shards share the accesses, but each has to follow every call and allocation, and accesses have to be dealt out. Fewer shards do
-//! neither, but then simulating may take longer than all the decoding. Which is faster depends on the trace; the figures are the
-//! same.
+//! More shards share the accesses, but each has to follow every call and allocation, and accesses
+//! have to be dealt out. With few shards, simulating may take longer than all the decoding. Which
+//! is faster depends on the trace; the figures are the same.
 //!
-//! With one shard the outer levels have a thread of their own ([`crate::drive::threads::outer_levels`]). That is not reckoned with: where it has the
-//! most to do of all threads, two shards were as fast or faster.
+//! With one shard the outer levels have a thread of their own
+//! ([`crate::drive::threads::outer_levels`]). The estimate ignores that: where this thread has the
+//! most work, two shards were as fast or faster.
 
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use memlode_trace::{ChunkRef, Trace};
 
 use crate::drive::source::Source;
 
-/// Chunks that are looked at, and how many there must be for each of them.
+/// Chunks that are sampled, and how many chunks there must be for each of them.
 const LOOKED_AT: usize = 8;
 const OF_EACH: usize = 64;
 /// Chunks of a trace that is still written that are waited for, since programs begin otherwise than they go on, and for how long.
@@ -24,19 +26,19 @@ const LIVE_PATIENCE: Duration = Duration::from_millis(10);
 
 /// Nanoseconds that each takes on one core of an AMD EPYC guest. Only their ratios matter, and these do not have to be exact.
 mod cost {
-    /// To decode a word of the stream.
+    /// Nanoseconds to decode a word of the stream.
     pub const WORD: f64 = 7.0;
-    /// To deal an access out to shards.
+    /// Nanoseconds to deal an access out to shards.
     pub const DEAL: f64 = 5.0;
-    /// To simulate and charge an access that the first level has.
+    /// Nanoseconds to simulate and charge an access that hits the first level.
     pub const HIT: f64 = 3.0;
-    /// Its cost besides if the first level has it not.
+    /// Further nanoseconds if it misses the first level.
     pub const MISS: f64 = 40.0;
-    /// To simulate an access of a loop that is one record.
+    /// Nanoseconds to simulate an access of a loop that is one record.
     pub const STRIDED: f64 = 6.0;
-    /// To follow a call or an allocation.
+    /// Nanoseconds to follow a call or an allocation.
     pub const MARK: f64 = 25.0;
-    /// To encode a word, where the program runs beside.
+    /// Nanoseconds to encode a word, while the program runs beside.
     pub const ENCODE: f64 = 5.0;
     /// An access of such a program itself.
     pub const PROGRAM: f64 = 1.5;
@@ -54,7 +56,8 @@ struct Load {
     is_live: bool,
 }
 
-/// With how many shards `threads` threads are likely to be fastest. `caches` is empty, and `most` what its shape allows.
+/// The number of shards with which `threads` threads are likely to be fastest. `caches` is empty;
+/// its shape allows `most`.
 pub(crate) fn shards(source: &Source, caches: &Hierarchy, threads: usize, most: usize) -> usize {
     if most < 2 {
         return most;
@@ -73,7 +76,7 @@ pub(crate) fn shards(source: &Source, caches: &Hierarchy, threads: usize, most: 
     }
 }
 
-/// Finds out what chunks are made of.
+/// Samples the contents of chunks.
 struct Look {
     load: Load,
     first_level: Hierarchy,
@@ -102,7 +105,7 @@ impl Look {
             |access: &&Access| self.first_level.access(MemRef::read(0, access.address, access.bytes)) > 0;
         load.misses += batch.accesses.iter().filter(missed).count() as u64;
         load.marks += batch.marks.len() as u64;
-        let strided = batch.loops.iter().map(|l| l.turns.saturating_mul(l.strides.len() as u64));
+        let strided = batch.loops.iter().map(|l| l.iterations.saturating_mul(l.strides.len() as u64));
         load.strided = strided.fold(load.strided, u64::saturating_add);
     }
 }
@@ -114,7 +117,8 @@ impl Load {
         (1..=most).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(1)
     }
 
-    /// Returns how long `threads` threads take with so many shards: until every shard is simulated, and until all work is done.
+    /// Returns the time that `threads` threads take with this number of shards: until every shard
+    /// is simulated, and until all work is done.
     fn time(&self, threads: usize, shards: usize) -> f64 {
         let [words, accesses, misses, strided, marks] =
             [self.words, self.accesses, self.misses, self.strided, self.marks].map(|count| count as f64);

@@ -5,8 +5,8 @@
 //!                                                    │      │
 //!   the other                                        └─► the levels behind it ─► counts by tag
 //! ```
-//! A level is asked what the level inside it missed and dropped, in that order, and answers nobody who waits for it. So every figure is
-//! that of [`Hierarchy`] on one thread.
+//! A level is looked up for the lines that the inner level missed and dropped, in that order, and
+//! no caller waits for the result. So every figure equals that of [`Hierarchy`] on one thread.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -21,7 +21,7 @@ use crate::drive::threads::beside_caches::Depths;
 
 /// Runs of misses, each of which fits into a cache, that are passed on together.
 const TOGETHER: usize = 16;
-/// Factor: so many times as many as those may be on their way.
+/// The number of batches that may be on their way.
 const ON_THEIR_WAY: usize = 16;
 
 /// A [`Hierarchy`] of which the outer levels have a thread of their own.
@@ -51,7 +51,7 @@ impl ThreadedOuterLevels {
         ThreadedOuterLevels { inner: empty, missed: Vec::new(), emptied: Vec::new(), worker }
     }
 
-    /// Hands on what was gathered.
+    /// Passes the gathered misses on.
     fn pass_on(&mut self) {
         let Some(worker) = &self.worker else { return };
         self.emptied.extend(worker.emptied.try_iter().flatten());
@@ -109,12 +109,12 @@ impl Engine for ThreadedOuterLevels {
     }
 
     #[inline(always)]
-    fn label_stays(&mut self, label: impl FnMut(Fetched) -> u32) {
-        self.inner.label_stays(label);
+    fn label_residencies(&mut self, label: impl FnMut(Fetched) -> u32) {
+        self.inner.label_residencies(label);
     }
 
-    fn stays(&self) -> Followed {
-        self.inner.stays()
+    fn residencies(&self) -> Followed {
+        self.inner.residencies()
     }
 
     #[inline(always)]
@@ -122,7 +122,8 @@ impl Engine for ThreadedOuterLevels {
         Engine::is_full(&self.inner)
     }
 
-    /// Leaves what waits of a shorter piece of the trace, to be filled up by the next one.
+    /// Leaves the waiting misses of a short piece of the trace, to be joined by those of the next
+    /// one.
     fn settle(&mut self, _told: impl FnMut(Tag, u8, u64)) {
         if self.is_full() {
             let next = self.emptied.pop().unwrap_or_default();
@@ -143,7 +144,7 @@ impl Engine for ThreadedOuterLevels {
         self.inner.count_those_of(&outer);
     }
 
-    /// Those of the outer levels are counted when all is done.
+    /// Counters of the outer levels are complete only at the end.
     fn counters(&self) -> Vec<LevelCounters> {
         self.inner.counters()
     }

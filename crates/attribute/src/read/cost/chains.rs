@@ -1,17 +1,20 @@
-//! Which loads wait for the one before, and how often.
+//! Chains: which loads wait for the load before, and how often.
 //!
-//! A load is a *link* if its address is made, through the loads that feed it, of what it loaded itself the turn before: it lies on a
-//! cycle of feeders. So is the third and every further load of one member in a row, as in a loop over a list of known length that
-//! the compiler wrote out. An access is chained as often as its address came from a link and not from what a chain begins with:
+//! A load is a *link* if its address depends, through other loads, on the value that it loaded
+//! itself in the iteration before: it lies on a cycle of dependences. The third and every further
+//! load of one member in a row is a link, too, as in an unrolled loop over a list of known length.
+//! An access is chained as often as its address came from a link and not from the beginning of a
+//! chain:
 //!
 //! ```text
 //!   for (n = table[h]; n; n = n->next)  n->key        address: table[h], executed  1 000 times, no link
 //!                                                              or n->next, executed 9 000 times, a link: 90% chained
 //! ```
-//! If links are executed less often than the access misses, most of its misses come from something else that moves it on, such as an
-//! index, and only so many wait.
+//! If links are executed less often than the access misses, something else, such as an index,
+//! determines most of its addresses, and only that many misses wait.
 //!
-//! A chain may go through memory: a position that lies there, is loaded, and is set to what a load from its object gave.
+//! A chain may go through memory: a position that is stored in memory, is loaded, and is set to the
+//! value of a load from its object.
 
 use std::collections::BTreeSet;
 
@@ -19,20 +22,20 @@ use memlode_trace::sites::{Dependence, Site, SiteId, SiteKind, SiteTable};
 use memlode_trace::work::Feed;
 use rustc_hash::FxHashMap;
 
-/// So many loads of one member, each of which leads to the next, are a chain.
+/// This many loads of one member, each of which leads to the next, are a chain.
 const IN_A_ROW: u32 = 3;
 
 /// Counts of a run, by the number of the site.
 pub(super) struct Seen {
     /// Executions.
     pub executed: Vec<u64>,
-    /// Those that missed the first level.
+    /// Accesses that missed the first level.
     pub missed: Vec<u64>,
     /// It was never at another line than at first.
     pub stays: Vec<bool>,
 }
 
-/// Returns what part of each site's accesses waits for the load before it in a chain, 0 to 1.
+/// Returns the part of each site's accesses that waits for the load before it in a chain, 0 to 1.
 pub(super) fn chained(names: &SiteTable, seen: &Seen) -> Vec<f64> {
     let is_link = links(names, seen);
     let times = |site: &SiteId| seen.executed.get(site.0 as usize).copied().unwrap_or(0);
@@ -82,7 +85,8 @@ fn links(names: &SiteTable, seen: &Seen) -> Vec<bool> {
     is_link
 }
 
-/// Returns, by site, the loads whose values it may load: of what is stored to its member, where that is always at one place.
+/// Returns, by site, the loads whose values it may load, if it loads a member that is always at one
+/// place: those that are stored to the member.
 fn through_memory(names: &SiteTable, seen: &Seen) -> Vec<Vec<u32>> {
     let place = |site: &Site| Some((site.ty?, site.member, site.variable.filter(|_| site.member.is_none())));
     let mut stored: FxHashMap<_, Vec<u32>> = FxHashMap::default();
@@ -98,7 +102,7 @@ fn through_memory(names: &SiteTable, seen: &Seen) -> Vec<Vec<u32>> {
     names.sites().iter().zip(&seen.stays).map(|site| of(site).unwrap_or_default()).collect()
 }
 
-/// Returns the nodes that lie on a cycle with an edge of `address` among those of both kinds.
+/// Returns the nodes that lie on a cycle with an edge of `address` among the edges of both kinds.
 fn on_chains(address: &[Vec<u32>], memory: &[Vec<u32>]) -> Vec<bool> {
     let both: Vec<Vec<u32>> = address.iter().zip(memory).map(|(a, b)| [&a[..], &b[..]].concat()).collect();
     let component = components(&both);

@@ -1,6 +1,6 @@
 //! The cost of a profile's accesses in time, by a formula on counts.
 //!
-//! A miss does not cost its latency. What it costs depends on what the processor can do meanwhile:
+//! A miss does not cost its full latency. Its cost depends on what the processor can do meanwhile:
 //!
 //! | | from the second level | from behind it | recognised by |
 //! |---|---|---|---|
@@ -9,15 +9,17 @@
 //! | chained | its latency | its latency and a page walk | the address comes from the load before in a chain |
 //! | overlapping | its latency / *o2* | the same and a page walk / min(*o*, max(1, *W·m*)), at least *r*, *p* / *op* | everything else |
 //!
-//! *r*, *w*, the overlaps *o2* and *o*, the window *W*, a page walk *p* and how many of these go on at once, *op*, are the
-//! machine's ([`memlode_machine::Costs`]); *m* is how many such misses from behind the second level the function has for each
-//! instruction. Latencies are those beyond the first level's. The first touch of a
-//! line in memory that the program got while it was recorded costs what the second level does: the kernel has just zeroed it.
+//! *r*, *w*, the overlaps *o2* and *o*, the window *W*, a page walk *p* and how many of these go on
+//! at once, *op*, are the machine's ([`memlode_machine::Costs`]). *m* is the number of such misses
+//! from behind the second level per instruction of the function. Latencies are those beyond the
+//! first level's. The first touch of a line in memory that the program got while it was recorded
+//! costs what the second level does: the kernel has just zeroed it.
 //!
-//! A page walk is one of a miss in an object that is larger than what the TLB reaches, if the program has touched so much memory. Where
-//! translations are simulated, it is none: the cycles of those that were missing, and of memory of another node, are part of the
-//! latencies then, and wait as these do. All instructions cost some fraction of a cycle besides, so it can be said which part of the
-//! cycles is waiting at all.
+//! A miss costs a page walk if its object is larger than the reach of the TLB, and the program has
+//! touched that much memory. Where translations are simulated there is no such estimate: the
+//! simulated cycles of missing translations, and of memory of another node, are added to the
+//! latencies. All instructions cost a fraction of a cycle, so the share of waiting in all cycles is
+//! known.
 
 mod chains;
 
@@ -37,7 +39,7 @@ use crate::read::touched::FirstTouches;
 /// Cycles that a line from the second level costs where it was fetched ahead, or is stored to.
 const NEAR_CYCLES: f64 = 2.0;
 
-/// In what way accesses wait.
+/// The way in which accesses wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitKind {
     /// Stores: the core goes on, as long as there is room for them.
@@ -61,14 +63,14 @@ impl WaitKind {
 pub struct Wait {
     /// Waiting, by kind, in the order of [`WaitKind::ALL`].
     pub kinds: [f64; 4],
-    /// For the first touches of lines, in none of the kinds.
+    /// Waiting for first touches of lines, which is in none of the kinds.
     pub first_touches: f64,
     /// Executing the instructions up to the accesses.
     pub instructions: f64,
 }
 
 impl Wait {
-    /// All waiting but for first touches.
+    /// All waiting except for first touches.
     pub fn cycles(&self) -> f64 {
         self.kinds.iter().sum()
     }
@@ -130,10 +132,10 @@ impl Density {
     }
 }
 
-/// Facts about a trace under an edit that its profile does not tell.
+/// Facts about a trace under an edit that its profile does not have.
 #[derive(Clone, Debug, Default)]
 pub struct UnderEdit {
-    /// The parallelism that it has as it is.
+    /// The parallelism of the unedited trace.
     pub parallelism: Parallelism,
     /// Bytes of a page of the objects that lie in pages of another size than the machine's.
     pub pages: FxHashMap<Home, u64>,
@@ -162,7 +164,7 @@ struct Constants {
     window: f64,
     instruction: f64,
     walk: f64,
-    /// Bytes whose translations the machine keeps, by the size of a page.
+    /// Bytes whose translations the machine keeps, by page size.
     reach: FxHashMap<u64, u64>,
     page_bytes: u64,
 }
@@ -213,9 +215,10 @@ impl CostModel {
         CostModel::with(profile, names, machine, None)
     }
 
-    /// Looks at all cells of a profile under an edit of the layout, whose trace has this parallelism as it is. A site is not
-    /// credited with parallelism that an edit creates by making other sites miss: these need not be near it. Where it misses more
-    /// itself, its own misses are near each other.
+    /// Computes the costs of all cells of a profile under an edit of the layout, given the
+    /// parallelism of the unedited trace. A site is not credited with parallelism that an edit
+    /// creates by making other sites miss: these need not be near it. Where it misses more itself,
+    /// its own misses are near each other.
     pub fn under_edit(
         profile: &Profile,
         names: &SiteTable,
@@ -308,17 +311,17 @@ impl CostModel {
         &self.parallelism
     }
 
-    /// Returns what the cell at this place among the profile's costs.
+    /// Returns the cost of the cell at this index.
     pub fn of(&self, cell: usize) -> &Wait {
         &self.waits[cell]
     }
 
-    /// Returns what everything costs.
+    /// Returns the cost of all cells.
     pub fn total(&self) -> Wait {
         self.waits.iter().sum()
     }
 
-    /// Returns whether anything is known of the instructions that are executed between accesses.
+    /// Returns whether the instructions between accesses are known.
     pub fn knows_instructions(&self) -> bool {
         self.knows_instructions
     }
@@ -354,8 +357,8 @@ pub(crate) fn fresh_touches(profile: &Profile, cell: &Cell) -> u64 {
     if is_fresh { cell.counts.first_touches } else { 0 }
 }
 
-/// The part of a site's lines that a prefetcher can have fetched: as it was seen to walk, or as the code says where it was not seen.
-/// All of them where the program fetches ahead itself.
+/// The part of a site's lines that a prefetcher can have fetched: by its observed walk, or by the
+/// code where it was not observed. All of them where the program prefetches itself.
 fn streamed(profile: &Profile, names: &SiteTable, site: SiteId) -> f64 {
     if names.site(site).is_prefetch() {
         return 1.0;
@@ -396,7 +399,7 @@ struct Parts {
     is_past_caches: bool,
     streamed: f64,
     chained: f64,
-    /// Those around it, for each instruction.
+    /// Misses of the accesses around it, per instruction.
     overlapping_misses: f64,
     /// For each access.
     instructions: f64,

@@ -1,6 +1,6 @@
 //! The messages of pprof's `profile.proto`, with their fields' numbers.
 //!
-//! `tests/python/profile.proto` is that file; what is written here is read back by it in a test.
+//! `tests/python/profile.proto` is that file; a test reads profiles back by it.
 
 /// `perftools.profiles.Profile`
 #[derive(Clone, PartialEq, prost::Message)]

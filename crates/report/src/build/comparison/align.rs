@@ -1,8 +1,9 @@
-//! Which row of one table is which of another, though files were renamed and lines moved.
+//! Pairs the rows of two tables, though files may have been renamed and lines moved.
 //!
-//! Names decide. Rows of the same names in the same function are told apart by their lines, whose order an
-//! edit keeps more often than their numbers: they are paired in that order. Where one side has more of them,
-//! those pairs are taken that move by the distance that the function's other rows moved by.
+//! Names decide. Rows of the same names in the same function are distinguished by their lines. An
+//! edit keeps the order of lines more often than their numbers, so they are paired in order. Where
+//! one side has more of them, the pairs are chosen that moved by the same distance as the
+//! function's other rows.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub trait Aligned {
     /// Names by which rows are the same, the strictest first. `None` where one has no such name.
     fn keys(&self) -> Vec<Option<Key>>;
 
-    /// The line by which rows of the same names are told apart.
+    /// The line by which rows of the same names are distinguished.
     fn line(&self) -> Option<u32> {
         None
     }
@@ -40,7 +41,7 @@ impl Key {
     }
 }
 
-/// Pairs of rows, by their indices; then those of the left alone, and those of the right alone.
+/// Pairs of rows, by their indices; then the unpaired rows of the left, and those of the right.
 pub fn align<S: Aligned>(before: &[S], after: &[S]) -> Vec<(Option<usize>, Option<usize>)> {
     let keys = |rows: &[S]| rows.iter().map(|row| row.keys()).collect::<Vec<_>>();
     let (keys_before, keys_after) = (keys(before), keys(after));

@@ -1,7 +1,7 @@
 //! Words of a page that draws a report: its sentences, names and headings.
 //!
-//! A page has the numbers of [`super::json`] and draws them. What it says beside them is said here, so that
-//! it has no rule of its own.
+//! A page has the numbers of [`super::json`] and draws them. All its words are chosen here, so the
+//! page decides nothing by itself.
 
 mod shared;
 mod terms;
@@ -39,7 +39,7 @@ pub struct Words {
     pub title: String,
     /// The first sentence: how much of the run waits, and for what.
     pub sentence: String,
-    /// A second one: what an edit buys, or that none does, or how to find out.
+    /// A second sentence: the gain of an edit, or that none gains, or how to find out.
     pub gain: String,
     /// The program, the machine, and how far names reach: a heading and a sentence each.
     pub facts: Vec<Fact>,
@@ -59,7 +59,7 @@ pub struct Words {
     pub edits: Vec<EditWords>,
     /// The two sides of a comparison, and how far placement alone changes a run.
     pub compared: Option<String>,
-    /// Commands, by what they fill.
+    /// Commands, by the parts of the page that they fill.
     pub commands: Vec<Fact>,
     /// Explanations of terms.
     pub terms: Vec<Fact>,
@@ -67,7 +67,7 @@ pub struct Words {
     pub views: Vec<Fact>,
 }
 
-/// A heading and what stands beside it.
+/// A heading and its text.
 #[derive(Debug, Serialize)]
 pub struct Fact {
     /// The heading, or the name of a view.
@@ -108,7 +108,7 @@ pub struct FindingWords {
     pub facts: Vec<String>,
     /// The change that the evidence carries.
     pub advice: Option<String>,
-    /// The command that says what it buys.
+    /// The command that shows the gain.
     pub command: String,
     /// The reason why its source line is not shown.
     pub no_source: Option<String>,
@@ -373,7 +373,7 @@ fn remark(report: &Report) -> Option<String> {
         .find_map(|Doubt::Lead { value, standard_error }| not_told_apart(*value, *standard_error))
 }
 
-/// Tells in a sentence how much threads lose to each other.
+/// A sentence about the time that threads lose to each other.
 fn lost(found: &Transfers) -> String {
     let whole = found.ms + found.rest_ms;
     let known = if found.measured { "measured" } else { "assumed" };
@@ -439,7 +439,7 @@ fn edits(tried: &Advice, commands: &Commands<'_>) -> Vec<EditWords> {
     worth_it.chain(rejected).collect()
 }
 
-/// Tells in two sentences which traces were compared.
+/// Two sentences about the traces that were compared.
 fn compared(found: &Comparison) -> String {
     let side = |side: &crate::model::Compared| {
         printable(&format!("{} on {}", side.trace, side.machine)).into_owned()

@@ -1,4 +1,4 @@
-//! Words of a page that are alike for every trace: what terms mean, and what views show.
+//! Words of a page that are the same for every trace: the meanings of terms, and of views.
 
 use super::Fact;
 

@@ -19,7 +19,8 @@ use crate::render::text::{brief, count, percent_of, printable};
 /// Columns of the longest bar.
 const BAR: usize = 24;
 
-/// Returns what a glance at a trace found, as a sentence. `advise` is the command that looks at more of it.
+/// Returns the result of a glance at a trace as a sentence. `advise` is the command that examines
+/// more of it.
 pub fn glance(found: &Glance, advise: &str) -> String {
     match found {
         Glance::Threads { lost_share, edits } => format!(
@@ -44,12 +45,12 @@ pub fn glance(found: &Glance, advise: &str) -> String {
     }
 }
 
-/// Tells of edits that are worth it, as soon as they are found.
+/// Returns a sentence about worthwhile edits, as soon as they are found.
 pub fn found(edits: &[Edit], gained: f64) -> String {
     format!("found: {}: {}", written(edits), gain(gained))
 }
 
-/// Returns what `memlode advise` prints.
+/// Returns the output of `memlode advise`.
 pub fn advice(found: &Advice, style: Style) -> String {
     let mut out = style.paragraph("trace", &printable(&format!("{} on {}", found.trace, found.machine)));
     let _ = writeln!(out, "\n{}", style.heading("Worth it, by modelled cycles of the run"));
@@ -121,7 +122,7 @@ pub fn advice(found: &Advice, style: Style) -> String {
     out
 }
 
-/// Lists what some processors wait for and others do not, so that no cycles are told.
+/// Lists waits that only some processors have, so no cycles are given.
 fn possible(found: &Advice, style: Style) -> String {
     let mut out = String::new();
     if found.pairs.is_empty() && found.aliased.is_empty() {
@@ -152,7 +153,7 @@ fn possible(found: &Advice, style: Style) -> String {
     out
 }
 
-/// Tells why not everything was tried.
+/// A sentence about the reason why not everything was tried.
 pub(super) fn left_off(why: LeftOff) -> &'static str {
     match why {
         LeftOff::Stopped => "stopped: this is the best so far",
@@ -167,7 +168,7 @@ fn gain(gain: f64) -> String {
     }
 }
 
-/// Returns advice as sentences that nobody has wrapped: the edits, what they change, and how sure that is.
+/// Returns advice as unwrapped sentences: the edits, their effects, and how sure these are.
 pub fn advice_sentences(item: &WhatIf) -> Vec<String> {
     let edits: Vec<_> = item.edits.iter().map(|edit| printable(edit)).collect();
     let gained = format!("{}: {}", gain(item.gain), changes(item).join(", "));
@@ -194,7 +195,8 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
     out + &style.indented(4, &confidence(item))
 }
 
-/// Tells what an edit changes: misses, and where they stay as they are, what else it is that costs less.
+/// A sentence about the effect of an edit: its misses; where they stay equal, the other reason why
+/// it costs less.
 fn changes(item: &WhatIf) -> Vec<String> {
     let (before, after) = (&item.comparison.before, &item.comparison.after);
     let missed = |level: &Level| level.read_misses + level.write_misses;
@@ -215,7 +217,7 @@ fn changes(item: &WhatIf) -> Vec<String> {
     told.map(|(what, (before, after))| change(&what, before, after)).chain(others.iter().cloned()).collect()
 }
 
-/// Tells if the line that stands for an access is that of another one.
+/// Returns whether the line of an access is borrowed from a neighbour.
 fn is_borrowed(position: &Position) -> bool {
     position.borrowed || position.inlined_into.as_ref().is_some_and(|outer| is_borrowed(outer))
 }

@@ -20,14 +20,14 @@ const ERRORS: usize = 9;
 /// The row of all accesses.
 const ALL: &str = "(all accesses)";
 
-/// Columns that what lines were lost to has at least, and of them those of one name.
+/// The least width of the columns of evictors, and of the part for one name.
 const EVICTORS: usize = 26;
 const EVICTOR: usize = 24;
 
 /// Pairs of 4K aliasing shown.
 const ALIASES: usize = 5;
 
-/// A table of causes; of functions and threads there is none.
+/// A table of causes; functions and threads have none.
 pub fn causes(simulation: &Simulation, by: By, style: Style) -> String {
     let report = &simulation.report;
     let coherent = simulation.coherence.is_some();
@@ -125,8 +125,8 @@ fn miss_errors(numbers: &Numbers) -> Vec<String> {
     levels.map(|((_, error), (_, misses))| percent_of(error / (*misses).max(1) as f64)).collect()
 }
 
-/// A line for each level that missed, and for what else was found. `errors` are those of the levels' misses, if there is a column for
-/// them.
+/// A line for each level that missed, and for each further result. `errors` are those of the
+/// levels' misses, if there is a column for them.
 fn lines(
     detail: &Detail,
     errors: Option<&[String]>,

@@ -11,7 +11,7 @@ use super::{By, Style, plain_table, write_table};
 use crate::model::{Change, Compared, Comparison, Level, Narrowed, Numbers, Status, WhatIf};
 use crate::render::text::{bytes, count, percent_of, printable};
 
-/// Returns what `memlode diff` prints.
+/// Returns the output of `memlode diff`.
 pub fn comparison(found: &Comparison, by: &[By], style: Style) -> String {
     let mut out =
         style.paragraph("before", &printable(&format!("{} on {}", found.before.trace, found.before.machine)));
@@ -29,7 +29,7 @@ pub fn comparison(found: &Comparison, by: &[By], style: Style) -> String {
     out
 }
 
-/// Returns what `memlode whatif` prints.
+/// Returns the output of `memlode whatif`.
 pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
     let mut out = String::new();
     for (number, edit) in found.edits.iter().enumerate() {
@@ -74,7 +74,7 @@ pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
     out
 }
 
-/// The verdict on edits under which every object stays as it is.
+/// The verdict on edits that change no object.
 fn moves_nothing(left: u64) -> String {
     let left = match left {
         0 => String::new(),
@@ -98,7 +98,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Returns what was moved, and what limits the confidence.
+/// Returns what was moved, and the limits of the confidence.
 pub fn confidence(found: &WhatIf) -> String {
     let (footprint, confidence) = (&found.footprint, &found.confidence);
     let mut parts = vec![format!(

@@ -1,4 +1,4 @@
-//! Findings in words: what it is and what it costs, then the facts, then what to change.
+//! Findings in words: the data and their cost, then the facts, then the change to make.
 
 use std::fmt::Write;
 
@@ -18,16 +18,16 @@ use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
 
-/// A run whose threads lose this part of their time to each other has something to read on.
+/// If threads lose this part of their time to each other, the reader is pointed to the details.
 const WORTH_READING: f64 = 0.02;
 
-/// Calls shown of those that a line was inlined at.
+/// The most lines shown of those into which a line was inlined.
 const CALLERS: usize = 3;
 
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
 
-/// Returns what is wrong.
+/// Returns the findings as text.
 pub fn findings(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let findings = &report.findings;
@@ -80,7 +80,7 @@ enum Ranked<'r> {
     Shared(&'r SharedObject),
 }
 
-/// All findings in one list, those first that cost most cycles.
+/// All findings in one list, the costliest first.
 fn ranked(report: &Report) -> Vec<Ranked<'_>> {
     let cycles = |finding: &Ranked<'_>| match finding {
         Ranked::Waits(finding) => finding.cost.wait_cycles,
@@ -93,7 +93,7 @@ fn ranked(report: &Report) -> Vec<Ranked<'_>> {
     all
 }
 
-/// The objects that threads take lines of which are told of as findings.
+/// The objects whose lines threads take from each other, as far as they are findings.
 pub fn listed(report: &Report) -> Vec<&SharedObject> {
     let shown = ranked(report).into_iter().take(FINDINGS);
     let shared = |finding| match finding {
@@ -103,8 +103,8 @@ pub fn listed(report: &Report) -> Vec<&SharedObject> {
     shown.filter_map(shared).collect()
 }
 
-/// Returns a finding as sentences that nobody has wrapped: the data, its line and its share of the wait, the facts, and what to
-/// change, if it says so.
+/// Returns a finding as unwrapped sentences: the data, its line and its share of the wait, the
+/// facts, and the change to make, if there is one.
 pub fn finding_sentences(report: &Report, finding: &Finding) -> Vec<String> {
     let Access { data, position } = &finding.subject;
     let (data, place) = (data_label(data, 0).whole(), place_label(position, 0).whole());
@@ -115,9 +115,10 @@ pub fn finding_sentences(report: &Report, finding: &Finding) -> Vec<String> {
     all.map(|sentence| apart(&sentence)).collect()
 }
 
-/// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes below.
+/// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes
+/// below.
 ///
-/// Beside what threads lose to each other, shares are of the run's cycles.
+/// If losses of threads are listed as well, shares are of the run's cycles.
 fn headline(out: &mut String, (number, finding): (usize, &Finding), run_cycles: Option<f64>, style: Style) {
     let share = match run_cycles {
         Some(cycles) => format!("{} of the cycles", percent_of(finding.cost.wait_cycles / cycles.max(1.0))),
@@ -263,7 +264,7 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
     })
 }
 
-/// Returns whether the kind of instruction says how the accesses wait, and the finding has that.
+/// Returns whether the kind of instruction shows how the accesses wait, and the finding has it.
 fn is_told_by_instruction(finding: &Finding) -> bool {
     let is_told =
         |evidence: &Evidence| matches!(evidence, Evidence::PastCaches {} | Evidence::SoftwarePrefetch {});
@@ -306,12 +307,12 @@ fn nothing(report: &Report) -> String {
     )
 }
 
-/// `at most `, where counts alone say what is used.
+/// `at most `, if only counts show which members are used.
 fn bound(density: &Density) -> &'static str {
     if density.stays.is_some() { "" } else { "at most " }
 }
 
-/// Tells what part of a type is used.
+/// A sentence about the part of a type that is used.
 fn used(density: &Density) -> String {
     let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, level, .. } = density;
     let (ty, members) = (brief(&density.ty), density.members.join(", "));
@@ -333,14 +334,14 @@ fn is_mostly_used(density: &Density) -> bool {
     4 * density.used_bytes > 3 * density.type_bytes
 }
 
-/// True if less than half of a line is used of what the members that are used at all would fill of it: loops use some of them
-/// each, or few of the elements.
+/// True if less than half of a line is used of the part that the used members would fill: each loop
+/// uses some of them, or few of the elements.
 fn do_lines_tell_more(density: &Density) -> bool {
     let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, .. } = density;
     2 * line_used_bytes * type_bytes <= used_bytes * line_bytes
 }
 
-/// Tells what part of a line is used, if that is far less than the members would be.
+/// A sentence about the part of a line that is used, if it is far smaller than the members' part.
 fn of_a_line(density: &Density) -> Option<String> {
     let Density { line_used_bytes, line_bytes, .. } = density;
     do_lines_tell_more(density).then(|| {
@@ -348,7 +349,7 @@ fn of_a_line(density: &Density) -> Option<String> {
     })
 }
 
-/// Says which change of layout the evidence carries.
+/// Returns the change of layout that the evidence supports.
 pub fn advice(edit: &Edit, finding: &Finding) -> String {
     let Edit::Split { ty, members } = edit;
     let used = finding.evidence.iter().find_map(|evidence| match evidence {

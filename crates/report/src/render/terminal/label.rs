@@ -1,7 +1,7 @@
 //! Names and places that have to fit a column.
 //!
-//! The parts that tell most are never cut: `file:line`, and the last component of a name. The first to go are namespaces, then
-//! callers that tell no two rows apart, then functions beside a line.
+//! The most important parts are never cut: `file:line`, and the last component of a name. The first
+//! to go are namespaces, then callers that distinguish no two rows, then functions beside a line.
 
 use std::collections::HashMap;
 
@@ -31,11 +31,11 @@ enum Role {
     Fixed,
     /// May lose its namespaces, and then its middle.
     Name,
-    /// May be shortened as a name and left out with what is in front of it.
+    /// May be shortened as a name, and left out with the parts in front of it.
     Beside,
-    /// A caller; left out where others tell more.
+    /// A caller; left out where others distinguish more.
     Caller,
-    /// A caller that is nobody's to change; left out before the others.
+    /// A caller in code that the user cannot change; left out before the others.
     ForeignCaller,
 }
 
@@ -95,18 +95,19 @@ impl Label {
         self.0.iter().map(|piece| piece.text.width()).sum()
     }
 
-    /// Columns that it takes without what may be left out, and with names down to their last component.
+    /// Columns that it takes without optional parts, and with names down to their last component.
     pub fn least_width(&self) -> usize {
         let pieces = self.0.iter().filter(|piece| piece.role != Role::Beside && !piece.role.is_caller());
         pieces.map(|piece| piece.shortened().width()).sum()
     }
 
-    /// Returns what fits so many columns. It is wider only if what is never cut is.
+    /// Returns the text in at most this many columns. It is wider only if the parts that are never
+    /// cut are.
     pub fn fit(&self, room: usize) -> String {
         self.fit_beside(room, &[])
     }
 
-    /// The same, where callers of these numbers tell rows apart and stay as long as others can go.
+    /// The same, where callers of these numbers distinguish rows and stay as long as others can go.
     fn fit_beside(&self, room: usize, telling: &[usize]) -> String {
         if self.width() <= room {
             return self.whole();
@@ -214,10 +215,10 @@ fn last_component(name: &str) -> Option<usize> {
     last
 }
 
-/// The amount of a name that is said.
+/// The amount of a name that is shown.
 pub type Detail = u8;
 
-/// Everything there is to say.
+/// The full name.
 pub const MOST_DETAIL: Detail = 2;
 
 /// The texts of rows in columns of these widths: no two rows are the same. Rows that would be get more detail, and a
@@ -261,8 +262,8 @@ pub fn distinct<S>(
     }
 }
 
-/// Returns, by group of rows that are the same with all detail, the texts with the least detail that are theirs alone: more
-/// would fill the line and tell nothing.
+/// Returns, by group of rows that are the same with all detail, the texts with the least detail
+/// that are unique: more would only fill the line.
 fn shorter<S>(
     rows: &[S],
     label: &impl Fn(&S, Detail) -> Vec<Label>,
@@ -291,7 +292,8 @@ fn shorter<S>(
     found
 }
 
-/// Returns, by row, the callers at which it first differs from others that begin alike and are told in as much detail.
+/// Returns, by row, the callers at which it first differs from others that begin alike and are
+/// shown in as much detail.
 fn telling(labels: &[Vec<Label>], details: &[Detail]) -> Vec<Vec<usize>> {
     let mut telling = vec![Vec::new(); labels.len()];
     let Some(column) =

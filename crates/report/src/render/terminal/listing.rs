@@ -12,7 +12,7 @@ use crate::render::text::{brief, bytes, count, cut, cut_end, percent, percent_of
 /// A line with this part of the cycles is one to look at.
 const HOT: f64 = 0.10;
 
-/// Something that is told of each line, in a column of its own.
+/// An event that is listed for each line, in a column of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEvent {
     /// The part of the run's modelled cycles.
@@ -41,7 +41,7 @@ impl LineEvent {
     /// The events of these names; `misses` are those of every level.
     ///
     /// # Errors
-    /// A sentence on the first name that nothing has.
+    /// A sentence on the first unknown name.
     pub fn named(names: &[String], machine: &Simulated) -> Result<Vec<LineEvent>, String> {
         let mut events = Vec::new();
         for name in names {
@@ -91,7 +91,7 @@ impl LineEvent {
     }
 }
 
-/// Returns what `memlode annotate` prints, with a column for each event.
+/// Returns the output of `memlode annotate`, with a column for each event.
 pub fn listing(found: &Listing, events: &[LineEvent], style: Style) -> String {
     let mut out = String::new();
     for part in &found.parts {
@@ -150,7 +150,7 @@ fn code_note(code: &[ListedCode]) -> Option<String> {
     })
 }
 
-/// A row: numbers by event, and what stands beside them.
+/// A row: numbers by event, and the text beside them.
 struct Shown {
     numbers: Vec<String>,
     is_hot: bool,
@@ -315,7 +315,7 @@ fn cause(level: &LevelCauses) -> String {
         .unwrap_or_default()
 }
 
-/// Bytes that nothing used, and their part of those that were fetched.
+/// Bytes that were not used, and their part of the fetched bytes.
 fn unused(level: &LevelCauses) -> String {
     match level.fetched_bytes {
         0 => String::new(),

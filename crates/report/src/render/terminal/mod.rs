@@ -63,7 +63,7 @@ pub enum By {
     Thread,
 }
 
-/// Returns what `memlode report` prints.
+/// Returns the output of `memlode report`.
 pub fn report(found: &Report, by: &[By], style: Style) -> String {
     let sharing = side_by_side(found, &findings::listed(found), style);
     let (header, findings) = (report::header(found, style), findings::findings(found, style));
@@ -74,7 +74,7 @@ fn side_by_side(found: &Report, listed: &[&SharedObject], style: Style) -> Strin
     found.sharing.as_ref().map(|found| transfers::transfers(found, listed, style)).unwrap_or_default()
 }
 
-/// Returns what `memlode sim` prints.
+/// Returns the output of `memlode sim`.
 pub fn simulation(found: &Simulation, by: &[By], style: Style) -> String {
     let mut text = report::header(&found.report, style);
     text += &rules::rules(&found.rules, style);
@@ -88,7 +88,7 @@ pub fn simulation(found: &Simulation, by: &[By], style: Style) -> String {
     text + &report::tables(&found.report, &[By::Thread], Style { top: usize::MAX, ..style })
 }
 
-/// Returns what `memlode replay --analyse` and `memlode timeline` print, and the notes that go with it.
+/// Returns the output of `memlode replay --analyse` and `memlode timeline`, and its notes.
 pub fn analysis(found: &Analysis, style: Style) -> (String, Vec<String>) {
     let tables = found.tables.iter().map(|table| tables::table(table, style)).collect();
     (tables, found.notes.iter().map(sentences::note).collect())

@@ -7,7 +7,7 @@ use crate::model::{Access, Data, Function, Home, Object, Position, StackLine, Ty
 use crate::names::demangle_short;
 use crate::render::text::{brief, printable};
 
-/// `arc.state`, `table[]`, `int`, or what else is known.
+/// `arc.state`, `table[]`, `int`, or another known name.
 pub fn name(data: &Data) -> String {
     data_label(data, 0).whole()
 }
@@ -28,7 +28,8 @@ pub fn home(home: &Home) -> String {
     home_label(home, 0).whole()
 }
 
-/// Returns what data are called. With more detail, pointers to the same member are told apart, and then types of a name.
+/// Returns the name of data. With more detail, pointers to the same member are distinguished, and
+/// then types of a name.
 pub fn data_label(data: &Data, detail: Detail) -> Label {
     let ty = data.ty.as_deref().map(|ty| if detail < MOST_DETAIL { brief(ty) } else { ty.to_string() });
     let label = Label::default();
@@ -144,7 +145,7 @@ impl Caller {
         Caller { text: place_label(position, detail).whole(), is_foreign: is_foreign(position) }
     }
 
-    /// A step whose line may be unknown; its file says nothing then.
+    /// A step whose line may be unknown; then its file is meaningless.
     fn of(position: &Position, detail: Detail) -> Caller {
         match position.line {
             Some(_) => Caller::at(position, detail),
@@ -158,8 +159,9 @@ fn is_foreign(position: &Position) -> bool {
     position.file.as_deref().is_some_and(is_foreign_path)
 }
 
-/// Adds a call path. Beside the program's own lines, which those of `first` may be, others are left out where they tell no
-/// two rows apart: how a package makes its objects, and who calls `main`, is the same for all.
+/// Adds a call path. Lines outside the program, unless they are those of `first`, are left out
+/// where they distinguish no two rows: how a package makes its objects, and who calls `main`, is
+/// the same for all.
 fn with_callers(label: Label, first: &Position, callers: &[Caller], detail: Detail) -> Label {
     let outermost = callers.iter().rposition(|caller| !caller.is_foreign).map(|at| at + 1);
     let own = outermost.or((!is_foreign(first)).then_some(0)).filter(|_| detail == 0);

@@ -4,7 +4,7 @@ use memlode_layout::{Edit, Link, Scope};
 
 use crate::render::text::{brief, bytes, printable};
 
-/// Tells why edits gain that are made together.
+/// A sentence about the reason why edits gain that are made together.
 pub fn because(edits: &[Edit]) -> String {
     let mut all: Vec<String> = Vec::new();
     for reason in edits.iter().map(reason) {

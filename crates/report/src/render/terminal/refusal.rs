@@ -1,11 +1,11 @@
-//! Why something was not counted, as a sentence that says what to do.
+//! The reason why something was not counted, as a sentence with the remedy.
 
 use memlode_counters::refusal::CountRefusal;
 use memlode_sample::tiers::{TierKind, TierRefusal};
 
 use crate::render::text::printable;
 
-/// Returns the reason, and what to do.
+/// Returns the reason, and the remedy.
 pub fn refusal(why: &CountRefusal) -> String {
     match why {
         CountRefusal::NoUnit => "this machine has no performance-monitoring unit (PMU), as most guests have none: run on bare metal, \
@@ -63,7 +63,7 @@ pub fn tier_refusal(why: &TierRefusal) -> String {
     }
 }
 
-/// Returns how a way to sample is used that is there, or what comes next to one that is missing.
+/// Returns how an available way to sample is used, or which alternative there is for a missing one.
 pub fn tier_use(kind: TierKind, is_there: bool) -> &'static str {
     match (kind, is_there) {
         (TierKind::Clock, true) => "memlode sample",

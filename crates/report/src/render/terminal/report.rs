@@ -13,7 +13,8 @@ const ERROR: usize = 8;
 /// Columns that a name has at least.
 const LEAST: usize = 24;
 
-/// Returns what was run on which machine, what each level answered, and how far names reach.
+/// Returns the program, the machine, the accesses that each level served, and the coverage of
+/// names.
 pub fn header(report: &Report, style: Style) -> String {
     let mut out = title(report, style);
     levels(&mut out, &report.machine.levels, report.total.numbers.accesses);
@@ -77,7 +78,7 @@ fn title(report: &Report, style: Style) -> String {
     program(trace, machine, &counted, style)
 }
 
-/// The program, the machine, and some accesses of so many threads.
+/// The program, the machine, and the accesses of its threads.
 pub fn program(trace: &Recording, machine: &Simulated, counted: &str, style: Style) -> String {
     let command = if trace.command.is_empty() { "unknown program".into() } else { trace.command.join(" ") };
     let caches: Vec<String> =

@@ -39,7 +39,7 @@ impl NamedRows {
     }
 }
 
-/// Names of subjects, in so many columns of a terminal.
+/// Names of subjects, in a number of columns of a terminal.
 pub mod named {
     use super::NamedRows;
     use crate::model::{Access, Data, Function, Object, Thread, Type};
@@ -131,7 +131,7 @@ pub mod named {
         NamedRows { title: "Objects", columns, texts, below }
     }
 
-    /// Threads of so many processes.
+    /// Threads of `processes` processes.
     pub fn threads(rows: &[&Thread], processes: usize) -> NamedRows {
         let text = |thread: &&Thread| {
             let name = match processes {

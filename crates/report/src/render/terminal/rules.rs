@@ -1,4 +1,4 @@
-//! The rules that were simulated, what was assumed, and what prefetchers did, in words.
+//! The simulated rules, the assumptions, and the work of prefetchers, in words.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub fn rules(rules: &RulesUsed, style: Style) -> String {
     out
 }
 
-/// Returns what prefetchers did, level by level; nothing if there are none.
+/// Returns the work of prefetchers, level by level; empty if there are none.
 pub fn prefetchers(levels: &[LevelBesides], style: Style) -> String {
     let rows = levels.iter().filter_map(|level| Some((&level.level, level.prefetch.as_ref()?)));
     let mut table =

@@ -3,7 +3,7 @@
 use crate::model::Sample;
 use crate::render::text::{percent, percent_of};
 
-/// The sample in two lines: what it is of, and how far its figures may be off.
+/// The sample in two lines: its extent, and the errors of its figures.
 pub fn lines(sample: &Sample) -> [String; 2] {
     let runs = |one: &str, many: &str| match sample.runs {
         1 => format!("1 {one}"),
@@ -54,7 +54,8 @@ pub fn with_error(share: &str, standard_error: Option<f64>) -> String {
     }
 }
 
-/// Returns what to say where the costliest finding may as well be the second one: it leads by less than twice the standard error of that.
+/// Returns a warning if the costliest finding may as well be the second one: it leads by less than
+/// twice the standard error of the lead.
 pub fn not_told_apart(lead: f64, standard_error: Option<f64>) -> Option<String> {
     let error = standard_error.filter(|error| lead < 2.0 * error)?;
     let difference = with_error(&percent_of(lead), Some(error));

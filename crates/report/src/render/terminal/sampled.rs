@@ -1,4 +1,4 @@
-//! Samples of a program that nobody rebuilt, in words.
+//! Samples of a program that was not rebuilt, in words.
 
 use memlode_sample::data_source::DataLevel;
 use memlode_sample::{SampleReport, SampleShare, SampledCost, SampledData, SampledSource};
@@ -12,7 +12,7 @@ use crate::render::text::{brief, count, cut, cut_end, percent_of, printable};
 /// A smaller part of the time is not worth a sentence.
 const LEAST_TOLD: f64 = 0.02;
 
-/// Returns what `memlode sample` prints.
+/// Returns the output of `memlode sample`.
 pub fn sampled(found: &SampleReport, style: Style) -> String {
     let mut out = style.paragraph("sampled", &subject(found));
     if let Some(cost) = &found.cost {

@@ -1,4 +1,4 @@
-//! An object that threads take lines of from each other, as a finding among those of misses.
+//! An object whose lines threads take from each other, as a finding among those of misses.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::sharing::side;
 use crate::model::{Report, SharedData, SharedObject, Transfers};
 use crate::render::text::{count, milliseconds, percent_of, printable};
 
-/// A run whose threads lose this part of its cycles for an object has a finding.
+/// An object for which threads lose this part of a run's cycles is a finding.
 const LEAST: f64 = 0.02;
 
 /// Pairs of accesses that are shown.
@@ -17,7 +17,7 @@ const PAIRS: usize = 3;
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
 
-/// Returns the modelled cycles of a run, with those that threads lose to each other.
+/// Returns the modelled cycles of a run, including those that threads lose to each other.
 pub fn run_cycles(report: &Report) -> f64 {
     let wait = &report.total.numbers.wait;
     let lost = report.sharing.as_ref().map_or(0.0, |found| found.cycles as f64);
@@ -32,7 +32,8 @@ pub fn costly(report: &Report) -> Vec<&SharedObject> {
     found.objects.iter().filter(costly).collect()
 }
 
-/// One finding: what is taken, by which accesses from which, and what to change.
+/// One finding: the object, the accesses that take its lines from each other, and the change to
+/// make.
 pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Style) -> String {
     let Some(found) = &report.sharing else { return String::new() };
     let pairs = pairs(found, object);
@@ -68,7 +69,7 @@ pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Sty
     out
 }
 
-/// Tells the cost of an object, and the kind of sharing.
+/// A sentence about the cost of an object, and the kind of sharing.
 pub fn fact(object: &SharedObject) -> String {
     let falsely = object.false_ms / object.ms.max(f64::MIN_POSITIVE);
     let kinds = match falsely {
@@ -83,12 +84,13 @@ pub fn fact(object: &SharedObject) -> String {
     )
 }
 
-/// Returns the milliseconds that an edit of an object may save: what is shared truly goes only where each thread has a copy.
+/// Returns the milliseconds that an edit of an object may save: true sharing ends only if each
+/// thread has a copy.
 pub fn saved(object: &SharedObject, edit: &str) -> f64 {
     if edit.starts_with("per-thread") { object.ms } else { object.false_ms }
 }
 
-/// The pairs of an object, the costliest first, and the word for what the other one did.
+/// The pairs of an object, the costliest first, and the verb for the other access.
 pub fn pairs<'f>(found: &'f Transfers, object: &SharedObject) -> Vec<(&'f SharedData, &'static str)> {
     let rows = |all: &'f [SharedData], rows: &[usize], by: &'static str| {
         rows.iter().filter_map(|&row| all.get(row)).map(|row| (row, by)).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! Source lines below what they explain.
+//! Source lines below the text that they illustrate.
 
 use super::Style;
 use crate::model::SourceText;

@@ -13,7 +13,7 @@ use super::refusal::refusal;
 use super::{Style, plain_table, write_table};
 use crate::render::text::{count, milliseconds, printable};
 
-/// Returns what `memlode stat` prints.
+/// Returns the output of `memlode stat`.
 pub fn stat(found: &Stat, style: Style) -> String {
     let mut out = header(found, style);
     let mut reasons = Vec::new();
@@ -166,7 +166,7 @@ fn simulation(found: &Stat, style: Style) -> String {
     out
 }
 
-/// Says where a value comes from; notes the reason if there is none.
+/// Returns the source of a value; adds the reason to `reasons` if there is none.
 fn origin(found: &ValueSource, checked: bool, reasons: &mut Vec<CountRefusal>) -> String {
     match found {
         ValueSource::Measured { user_only, .. } => {
@@ -188,7 +188,7 @@ fn origin(found: &ValueSource, checked: bool, reasons: &mut Vec<CountRefusal>) -
     }
 }
 
-/// Each ratio's formula, what a high value means, and what to do next.
+/// Each ratio's formula, the meaning of a high value, and the next step.
 fn explanations(found: &Stat, style: Style) -> String {
     let mut out = String::new();
     for RatioFound { ratio, formula, note, found, .. } in &found.ratios {
@@ -210,7 +210,7 @@ fn explanations(found: &Stat, style: Style) -> String {
     format!("\n{}\n{out}", style.heading("Formulas, what a high value means, and what to do next"))
 }
 
-/// Returns what `memlode diff` prints of two files of `memlode stat`.
+/// Returns the output of `memlode diff` for two files of `memlode stat`.
 pub fn stat_comparison(found: &StatComparison, style: Style) -> String {
     let mut out = style.paragraph("before", &printable(&found.before.join(" ")));
     out += &style.paragraph("after", &printable(&found.after.join(" ")));

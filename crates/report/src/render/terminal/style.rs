@@ -34,7 +34,7 @@ impl Style {
         if self.colours { format!("{colours}{text}{colours:#}") } else { text.to_string() }
     }
 
-    /// A heading, or what a line is about.
+    /// A heading, or the subject of a line.
     pub fn heading(self, text: &str) -> String {
         self.paint(Colours::new().bold(), text)
     }
@@ -44,12 +44,12 @@ impl Style {
         self.paint(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// Returns what to change.
+    /// A change to make.
     pub fn advice(self, text: &str) -> String {
         self.paint(AnsiColor::Green.on_default(), text)
     }
 
-    /// The heading of what a reader must know.
+    /// The heading of a warning.
     pub fn warning(self, text: &str) -> String {
         self.paint(AnsiColor::Yellow.on_default().bold(), text)
     }
@@ -64,7 +64,7 @@ impl Style {
         self.paragraph_with(&self.warning(heading), heading.len(), text)
     }
 
-    /// A paragraph whose lines begin so many columns from the left.
+    /// A paragraph whose lines are indented by a number of columns.
     pub fn indented(self, columns: usize, text: &str) -> String {
         let margin = " ".repeat(columns);
         let options = textwrap::Options::new(self.width.max(columns + 24))

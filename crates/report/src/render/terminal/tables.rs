@@ -14,7 +14,7 @@ const THREADS: usize = 4;
 /// Columns that names keep.
 const LEAST: usize = 12;
 
-/// A table: at most `style.top` rows, unless they say something together.
+/// A table: at most `style.top` rows, unless they belong together.
 pub fn table(table: &Table, style: Style) -> String {
     let mut out = String::new();
     let shown = if table.is_whole { table.rows.len() } else { table.rows.len().min(style.top) };

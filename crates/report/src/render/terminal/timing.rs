@@ -7,26 +7,27 @@ use crate::model::{StallCycles, TimeReport, TimedNumbers, TimedRow};
 use crate::render::sentences::note;
 use crate::render::text::{count, milliseconds, percent_of, printable};
 
-/// Columns of a table that numbers take: time, accesses, and what is waited for.
+/// Columns of a table that numbers take: time, accesses, and waits.
 const NUMBERS: usize = 2 + 10 + 10 + WAITS;
 
-/// Columns of what is waited for.
+/// Columns of waits.
 const WAITS: usize = 34;
 
 /// Columns that names have at least.
 const LEAST: usize = 24;
 
-/// A stall that is a smaller part of the cycles at hand is not named.
+/// A stall that is a smaller part of the row's cycles is not named.
 const LEAST_STALL: f64 = 0.05;
 
 /// Stalls that are named, at most.
 const MOST_STALLS: usize = 3;
 
-/// Rows of accesses that cross lines or wait for stores, and the least part of the run's accesses that is told.
+/// The most rows of accesses that cross lines or wait for stores, and the least part of the run's
+/// accesses of a row.
 const CROSSINGS: usize = 5;
 const LEAST_CROSSING: f64 = 0.001;
 
-/// The whole text: a header, tables, and what crosses lines or waits for stores.
+/// The whole text: a header, tables, and accesses that cross lines or wait for stores.
 pub fn timing(found: &TimeReport, by: &[By], style: Style) -> String {
     let mut out = header(found, style);
     out.extend(by.iter().map(|&by| table(found, by, style)));
@@ -91,7 +92,7 @@ fn rows<S>(rows: &[TimedRow<S>], style: Style, names: impl Fn(&[&S], usize) -> N
     names.table(&headings, shown.iter().map(|row| cells(&row.numbers)).collect(), rows.len(), style)
 }
 
-/// `chain 82%, walk 6%`: what makes up the cycles, the largest part first.
+/// `chain 82%, walk 6%`: the parts of the cycles, the largest first.
 fn waits(stalls: &StallCycles, cycles: f64) -> String {
     let mut parts = stalls.named().to_vec();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));

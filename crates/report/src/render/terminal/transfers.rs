@@ -14,10 +14,11 @@ const ROWS: usize = 5;
 /// A row that costs a smaller part of the threads' time is not worth one.
 const LEAST: f64 = 0.001;
 
-/// Locks that are told of.
+/// The most locks that are listed.
 const LOCKS: usize = 3;
 
-/// The section of a report; nothing if there is but one thread. What stands among the findings, as `listed`, is not told again.
+/// The section of a report; empty if there is only one thread. Objects that are findings, as
+/// `listed`, are not repeated.
 pub fn transfers(found: &Transfers, listed: &[&SharedObject], style: Style) -> String {
     let whole = found.ms + found.rest_ms;
     let mut out = format!("\n{}\n", style.heading("Lines that threads take from each other"));
@@ -73,7 +74,8 @@ pub fn transfers(found: &Transfers, listed: &[&SharedObject], style: Style) -> S
     out
 }
 
-/// The range of what a lock costs: who gets it when is not the program's to say.
+/// The range of a lock's cost: it depends on the order in which threads get the lock, which the
+/// program does not decide.
 pub fn lock(lock: &SharedLock) -> String {
     let name = match &lock.access {
         Some(access) => access_label(access, 0).whole(),

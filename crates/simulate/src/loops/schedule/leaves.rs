@@ -1,30 +1,32 @@
-//! Which lines need not be shown when they are left.
+//! Lines that need not be shown when a bundle leaves them.
 //!
-//! That a line is shown when it is left decides how recent it is among those that were left before it is dropped, and of these only among
-//! lines of its own set. Where lines are left in the order in which they were entered it decides nothing:
+//! Showing a line when a bundle leaves it decides how recent it is among the lines of its set that
+//! were left before it is dropped. Where lines are left in the order in which they were entered,
+//! that decides nothing:
 //!
 //! ```text
-//!   turn      0     1     2     3            a and b may stay as they were shown when they were entered: b after a.
+//!   iteration 0     1     2     3            a and b may stay as they were shown when they were entered: b after a.
 //!   line a    E  ·  ·  ·  ·  L               c must be shown, or it would be as old as before a and b, which are left before it.
 //!   line b       E  ·  ·  ·  ·  L
 //!   line c  E ·  ·  ·  ·  ·  ·  ·  L
 //! ```
-//! Any two lines of a set must have been shown last in the order in which they were left. To begin with, no leaving is shown, and then each
-//! of which that is found not to hold otherwise. A line that several bundles leave is as recent as the last of them makes it: if the order is right
-//! for each two of these and another line's, it is for the lines. What is never in one set is left out of account: lines of bundles that go the
-//! same way stay as far apart as they are. Others may meet anywhere.
+//! Any two lines of a set must have been shown last in the order in which they were left. We begin
+//! with no leaving shown, and then add each one without which the order would be wrong. A line that
+//! several bundles leave is as recent as the last of them makes it, so it is enough to check each
+//! pair of bundles. Bundles that go the same way keep their distance, so lines of theirs that are
+//! never in one set are not compared; other lines may meet anywhere.
 //!
-//! Lines that a loop begins with were not entered when the period says, so they are shown once more at the end of the first turn, in the
-//! order in which they would have been. The last turn shows all that it has.
+//! Lines that a loop begins with were not entered when the period says, so they are shown again at
+//! the end of the first iteration, in the order of the period. The last iteration shows everything.
 
-use super::{Stay, Step, Walk};
+use super::{Residency, Step, Walk};
 
 /// Most lines that are entered in a period: each is compared with all others.
 const MOST: usize = 24;
-/// Most periods that a line stays for.
+/// The most periods that a line may stay.
 const LONGEST: i64 = 4;
 
-/// When something is done: turn, stride and, as an access touches its lines in ascending order, line.
+/// When something is done: iteration, stride and, as an access touches its lines in ascending order, line.
 type Time = (i64, u16, i64);
 
 /// A line, from when a bundle enters it until it leaves it.
@@ -36,7 +38,7 @@ struct Visit {
     leaves: Time,
     /// When it is shown last before it is left.
     shown: Time,
-    /// Which of those that are entered in the period.
+    /// Number among the lines that are entered in the period.
     number: usize,
 }
 
@@ -47,20 +49,23 @@ pub(super) struct Leaves {
     advances: Vec<i64>,
     visits: Vec<Visit>,
     is_shown: Vec<bool>,
-    /// True if lines stay for so long that they have to be shown again.
+    /// True if lines stay for more iterations than one showing covers.
     pub is_long: bool,
 }
 
 impl Leaves {
-    /// Makes those of bundles in these walks whose lines, if they stay for longer, are shown every `again` turns. If `pinned`, those that go the same way
-    /// stay as far apart as they are, by set. `None` if it is not worth the while.
+    /// Finds the lines to be shown for bundles in these walks; lines that stay longer are shown
+    /// every `again` iterations. If `pinned`, bundles that go the same way keep their distances in
+    /// sets. `None` if it is not worth while.
     pub fn new(walks: &[Walk<'_>], period: usize, again: usize, pinned: bool) -> Option<Leaves> {
         let (period, again) = (period as i64, again as i64);
         let mut visits: Vec<Visit> = Vec::new();
         for (bundle, walk) in (0u8..).zip(walks) {
-            for turn in 0..period {
-                for stay in walk.stays(bundle, turn).into_iter().filter(|stay| stay.enters) {
-                    visits.push(visit(walk, &stay, turn, LONGEST * period, visits.len())?);
+            for iteration in 0..period {
+                for residency in
+                    walk.residencies(bundle, iteration).into_iter().filter(|residency| residency.enters)
+                {
+                    visits.push(visit(walk, &residency, iteration, LONGEST * period, visits.len())?);
                 }
                 if visits.len() > MOST {
                     return None;
@@ -71,10 +76,10 @@ impl Leaves {
         // A bundle that stands still enters nothing, and stays.
         let is_long = walks.iter().any(|walk| walk.step == 0) || visits.iter().any(is_long);
         for visit in visits.iter_mut().filter(|_| is_long) {
-            let turn = visit.leaves.0 / again * again;
+            let iteration = visit.leaves.0 / again * again;
             let walk = &walks[usize::from(visit.bundle)];
-            let first = walk.touches(visit.line, turn).min().filter(|_| turn > visit.enters.0);
-            visit.shown = first.map_or(visit.shown, |first| (turn, first as u16, visit.line));
+            let first = walk.touches(visit.line, iteration).min().filter(|_| iteration > visit.enters.0);
+            visit.shown = first.map_or(visit.shown, |first| (iteration, first as u16, visit.line));
         }
         let advances = walks.iter().map(|walk| (period * walk.step) >> walk.shift).collect();
         let is_shown = vec![false; visits.len()];
@@ -92,21 +97,23 @@ impl Leaves {
         self.is_shown.iter().filter(|is_shown| !**is_shown).count()
     }
 
-    /// Returns whether it is shown that a line is left in a turn of the period.
-    pub fn shows(&self, stay: &Stay, turn: usize) -> bool {
-        let is_it = |visit: &Visit| visit.bundle == stay.bundle && visit.line == stay.line;
-        self.in_turns(turn as i64, turn as i64).find(is_it).is_none_or(|visit| self.is_shown[visit.number])
+    /// Returns whether it is shown that a line is left in an iteration of the period.
+    pub fn shows(&self, residency: &Residency, iteration: usize) -> bool {
+        let is_it = |visit: &Visit| visit.bundle == residency.bundle && visit.line == residency.line;
+        self.in_iterations(iteration as i64, iteration as i64)
+            .find(is_it)
+            .is_none_or(|visit| self.is_shown[visit.number])
     }
 
     /// The lines that a loop begins and goes on with and does not show when they are left, in the order in which they would have been shown.
     pub fn of_beginning(&self, walks: &[Walk<'_>], line_bytes: i64) -> Vec<Step> {
         let is_hidden = |visit: &Visit| visit.leaves.0 > 0 && !self.is_shown[visit.number];
-        let mut visits: Vec<Visit> = self.in_turns(0, 0).filter(is_hidden).collect();
+        let mut visits: Vec<Visit> = self.in_iterations(0, 0).filter(is_hidden).collect();
         visits.sort_by_key(|visit| visit.shown);
         let step = |visit: &Visit| {
             let stride = walks[usize::from(visit.bundle)].touches(visit.line, 0).next()? as u16;
             let &Visit { bundle, line, .. } = visit;
-            Some(Step { bytes: line * line_bytes, stride, turn: 0, bundle, asks: false, lines: 1 })
+            Some(Step { bytes: line * line_bytes, stride, iteration: 0, bundle, asks: false, lines: 1 })
         };
         visits.iter().filter_map(step).collect()
     }
@@ -123,15 +130,15 @@ impl Leaves {
                 )
         };
         !self.is_shown[one.number]
-            && self.in_turns(one.enters.0, one.leaves.0).any(|other| comes_before(&other))
+            && self.in_iterations(one.enters.0, one.leaves.0).any(|other| comes_before(&other))
     }
 
     fn last(&self, visit: &Visit) -> Time {
         if self.is_shown[visit.number] { visit.leaves } else { visit.shown }
     }
 
-    /// Lines that stay in any of these turns.
-    fn in_turns(&self, from: i64, to: i64) -> impl Iterator<Item = Visit> {
+    /// Lines that a bundle is in during any of these iterations.
+    fn in_iterations(&self, from: i64, to: i64) -> impl Iterator<Item = Visit> {
         let first = (from.div_euclid(self.period)) - LONGEST - 1;
         let periods = first..=to.div_euclid(self.period);
         let all =
@@ -139,7 +146,7 @@ impl Leaves {
         all.filter(move |visit| visit.enters.0 <= to && from <= visit.leaves.0)
     }
 
-    /// The same so many periods later.
+    /// The same visit, a number of periods later.
     fn later(&self, visit: &Visit, periods: i64) -> Visit {
         let lines = periods * self.advances[usize::from(visit.bundle)];
         let later = |time: Time| (time.0 + periods * self.period, time.1, time.2 + lines);
@@ -149,14 +156,15 @@ impl Leaves {
     }
 }
 
-/// A line that is entered in a turn. `None` if it stays for more than so many.
-fn visit(walk: &Walk<'_>, stay: &Stay, turn: i64, most: i64, number: usize) -> Option<Visit> {
-    let line = stay.line;
-    let last = |turn: &i64| walk.touches(line, turn + 1).next().is_none();
-    let leaves = (turn..=turn + most).find(last)?;
-    let enters = (turn, stay.first, line);
+/// A line that is entered in this iteration. `None` if its residency is longer than `most`
+/// iterations.
+fn visit(walk: &Walk<'_>, residency: &Residency, iteration: i64, most: i64, number: usize) -> Option<Visit> {
+    let line = residency.line;
+    let last = |iteration: &i64| walk.touches(line, iteration + 1).next().is_none();
+    let leaves = (iteration..=iteration + most).find(last)?;
+    let enters = (iteration, residency.first, line);
     let leaves = (leaves, walk.touches(line, leaves).max()? as u16, line);
-    Some(Visit { bundle: stay.bundle, line, enters, leaves, shown: enters, number })
+    Some(Visit { bundle: residency.bundle, line, enters, leaves, shown: enters, number })
 }
 
 /// Returns whether lines may be in one set.

@@ -22,13 +22,13 @@ pub fn ops(ways: usize) -> Option<RowOps<u64>> {
     for_vectors.get(ways.checked_sub(1)? / 4).map(|of| of())
 }
 
-/// Returns whether the processor has AVX2, and what all processors with it have: shifts that leave their flags alone (BMI1, BMI2).
+/// Returns whether the processor has AVX2, and BMI1 and BMI2, which all processors with AVX2 have.
 pub(super) fn is_here() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx2") && has!("bmi1") && has!("bmi2")
 }
 
-/// Rows in so many vectors.
+/// Rows of `VECTORS` vectors.
 struct Vectors<const VECTORS: usize>;
 
 impl<const VECTORS: usize> Row for Vectors<VECTORS> {

@@ -21,7 +21,7 @@ pub fn ops(ways: usize) -> Option<RowOps<u32>> {
     for_vectors.get(ways.checked_sub(1)? / 8).map(|of| of())
 }
 
-/// Rows in so many vectors.
+/// Rows of `VECTORS` vectors.
 struct Vectors<const VECTORS: usize>;
 
 impl<const VECTORS: usize> Row for Vectors<VECTORS> {

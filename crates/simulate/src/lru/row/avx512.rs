@@ -27,7 +27,7 @@ pub(super) fn is_here() -> bool {
     has!("avx512f") && has!("bmi1")
 }
 
-/// Rows in so many vectors.
+/// Rows of `VECTORS` vectors.
 struct Vectors<const VECTORS: usize>;
 
 impl<const VECTORS: usize> Row for Vectors<VECTORS> {
@@ -67,8 +67,9 @@ pub(super) unsafe fn answer<R: Row>(pass: &Pass<R::Entry>, requests: &[Request],
     unsafe { pass.answer::<R>(requests, seen) }
 }
 
-/// Row of `VECTORS` vectors, one bit for each entry that holds `line`, and one if that is written. Looked for twice, as it is and
-/// written: rows are often moved again at once, and that waits for this.
+/// For a row of `VECTORS` vectors, one bit for each entry that holds `line`, and one if that entry
+/// is written. Clean and written forms are compared separately: rows are often moved again at once,
+/// and that waits for this result.
 ///
 /// # Safety
 /// `row` points to 8 × `VECTORS` readable entries.
@@ -116,8 +117,8 @@ unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dir
     Moved { hit: found != 0, last }
 }
 
-/// Keeps the compiler from storing under a mask what has changed: a row is soon looked at again, and such a store is not forwarded to
-/// a load that follows.
+/// Keeps the compiler from storing changes under a mask: a row is soon read again, and a masked
+/// store is not forwarded to a later load.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn whole(mut entries: __m512i) -> __m512i {

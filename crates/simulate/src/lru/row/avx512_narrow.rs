@@ -1,4 +1,4 @@
-//! Rows in vectors of sixteen narrow entries, as those of eight wide ones in [`super::avx512`].
+//! Rows in vectors of sixteen narrow entries, like those of eight wide ones in [`super::avx512`].
 
 use super::avx512::{self, whole};
 use super::{DIRTY, Entry, Moved, Row, RowOps};
@@ -20,7 +20,7 @@ pub fn ops(ways: usize) -> Option<RowOps<u32>> {
     (ways.div_ceil(8).is_multiple_of(2) && avx512::is_here()).then(of)
 }
 
-/// Rows in so many vectors.
+/// Rows of `VECTORS` vectors.
 struct Vectors<const VECTORS: usize>;
 
 impl<const VECTORS: usize> Row for Vectors<VECTORS> {

@@ -1,7 +1,7 @@
-//! Which line of a full set makes room.
+//! Replacement policies: which line of a full set makes room.
 //!
-//! A policy knows sets and ways and nothing of lines. All of its state is kept per set, so sets never
-//! influence each other, whatever the policy.
+//! A policy knows sets and ways and nothing of lines. All of its state is kept per set, so sets
+//! never influence each other, whatever the policy.
 
 mod fifo;
 mod lru;
@@ -13,15 +13,16 @@ use super::spec::Replacement;
 
 /// The order of replacement of one cache.
 ///
-/// A cache calls `filled` when a line enters a way and `hit` when it is used again. It asks for a `victim`
-/// only while every way of the set is in use; lines that leave otherwise just leave an empty way behind,
-/// which is filled first.
+/// A cache calls `filled` when a line enters a way and `hit` when it is used again. It calls
+/// `victim` only while every way of the set is in use. A line that leaves for another reason leaves
+/// an empty way, which is filled first.
 pub(super) trait Policy: Send {
     /// The line in this way was used again.
     fn hit(&mut self, set: usize, way: usize);
     /// A line entered this way.
     fn filled(&mut self, set: usize, way: usize);
-    /// The way whose line is to leave. May change the state: a `filled` of the same way follows.
+    /// Returns the way whose line is to leave. May change the state: a `filled` of this way
+    /// follows.
     fn victim(&mut self, set: usize) -> usize;
 }
 
@@ -37,7 +38,8 @@ pub(super) fn new(replacement: Replacement, sets: usize, ways: usize) -> Box<dyn
     }
 }
 
-/// The ways of each set in an order: a way's rank is the number of ways in front of it. Ways are at most 2^16.
+/// The ways of each set in an order: a way's rank is the number of ways before it. Ways are at most
+/// 2^16.
 struct Ranks {
     ways: usize,
     ranks: Vec<u16>,

@@ -1,11 +1,12 @@
-//! Re-reference interval prediction with two bits a line, "hit priority" (Jaleel, Theobald, Steely, Emer:
-//! "High Performance Cache Replacement Using Re-Reference Interval Prediction", ISCA 2010).
+//! Re-reference interval prediction with two bits a line, "hit priority" (Jaleel, Theobald, Steely,
+//! Emer: "High Performance Cache Replacement Using Re-Reference Interval Prediction", ISCA 2010).
 //!
-//! A line carries a prediction from 0 (used again soon) to 3 (in the distant future). A hit predicts 0. The
-//! victim is the first line predicted 3; while there is none, all of the set age by one. A new line enters
-//! with 2 (static RRIP: scans leave before what was used again), or with 3 except for every 32nd of the
-//! set, which enters with 2 (bimodal RRIP: most of a working set that is too large leaves at once, so that
-//! the rest can stay). The paper draws lots for the 32nd; a count per set keeps runs repeatable.
+//! A line carries a prediction from 0 (used again soon) to 3 (in the distant future). A hit
+//! predicts 0. The victim is the first line predicted 3; while there is none, all of the set age by
+//! one. A new line enters with 2 (static RRIP: scans leave before lines that were used again), or
+//! with 3 except for every 32nd of the set, which enters with 2 (bimodal RRIP: most of a working
+//! set that is too large leaves at once, so that the rest can stay). The paper draws lots for the
+//! 32nd; a count per set keeps runs repeatable.
 
 use super::Policy;
 

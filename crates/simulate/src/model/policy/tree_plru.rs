@@ -17,7 +17,8 @@ pub struct TreePlru {
     words: usize,
     /// Bit n of a set is node n: 0 points left, to the lower ways.
     bits: Vec<u64>,
-    /// Indexed by way, if a set is one word: the nodes that a use changes, and those of them that then point right.
+    /// Indexed by way, if a set is one word: the nodes that a use changes, and which of them then
+    /// point right.
     uses: Vec<(u64, u64)>,
 }
 
@@ -33,7 +34,7 @@ impl TreePlru {
     }
 }
 
-/// The nodes above a way, and those of them that point to its right when it is used.
+/// The nodes above a way, and which of them point right when it is used.
 fn use_of(ways: usize, way: usize) -> (u64, u64) {
     let (mut node, mut nodes, mut right) = (ways + way, 0, 0);
     while node > 1 {

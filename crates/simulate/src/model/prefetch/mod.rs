@@ -1,4 +1,4 @@
-//! Prefetchers: which lines a cache fetches before anybody asks for them.
+//! Prefetchers: which lines a cache fetches before a core requests them.
 
 mod adjacent_line;
 mod next_line;
@@ -12,13 +12,13 @@ use crate::tag::Tag;
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
     pub core: usize,
-    /// First byte asked for, and the cache's line it lies in.
+    /// First byte requested, and the cache's line in which it lies.
     pub address: u64,
     pub line: u64,
     pub tag: Tag,
     /// The access began in the line before: an instruction has one address.
     pub goes_on: bool,
-    /// The cache could not answer.
+    /// The cache missed.
     pub miss: bool,
     /// The line was here because it was prefetched, and this is its first use.
     pub first_use: bool,
@@ -29,11 +29,12 @@ pub(super) struct Seen {
 /// It sees the requests of its cache in order, except its own, and proposes lines. Lines that the cache has
 /// and lines in another page are left out by the caller.
 pub(super) trait Prefetcher {
-    /// Learns from a request, and adds the lines it would have to `wanted`.
+    /// Learns from a request, and adds the lines to fetch to `wanted`.
     fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>);
 }
 
-/// One of them: told apart here rather than through a pointer, because the first level's see every access.
+/// One prefetcher: an enum rather than a pointer, because the first level's prefetchers see every
+/// access.
 pub(super) enum Kind {
     NextLine(next_line::NextLine),
     AdjacentLine(adjacent_line::AdjacentLine),
@@ -54,11 +55,12 @@ impl Kind {
     }
 }
 
-/// The prefetcher that learns from a request that the cache answers, and for no line that it had fetched ahead: most requests are such.
+/// Returns the prefetcher that learns from a request that hits a line it had not prefetched; most
+/// requests are such.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Learner {
     Nobody,
-    /// Only this one of the prefetchers, which is a [`Kind::Stride`].
+    /// Only one prefetcher, by its number, which is a [`Kind::Stride`].
     Stride(usize),
     Several,
 }
@@ -105,7 +107,8 @@ impl Ahead {
         self.dropped[line as usize % DROPPED] = line + 1;
     }
 
-    /// Returns whether the line had made room for a prefetch; asked when it comes back, so it is forgotten.
+    /// Returns whether the line was evicted by a prefetch. Called when the line comes back, so the
+    /// entry is removed.
     pub fn take_dropped(&mut self, line: u64) -> bool {
         let place = &mut self.dropped[line as usize % DROPPED];
         let found = *place == line + 1;

@@ -1,9 +1,10 @@
 //! Runs of lines, up or down, one per page.
 //!
-//! After two steps of a line or two in one direction, each further request fetches the next two lines ahead of
-//! what was fetched, but no more than 20 lines from the request: the limits that Intel's optimization manual
-//! gives for the streamer of its second-level caches (32 pages followed, one run a page). When to trust a run
-//! is not public; two steps are the "training" of Srinath et al., "Feedback Directed Prefetching", HPCA 2007.
+//! After two steps of a line or two in one direction, each further request fetches the next two
+//! lines beyond those that were fetched, but no more than 20 lines from the request: the limits
+//! that Intel's optimization manual gives for the streamer of its second-level caches (32 pages
+//! followed, one run a page). When to trust a run is not public; two steps are the "training" of
+//! Srinath et al., "Feedback Directed Prefetching", HPCA 2007.
 
 use super::{Prefetcher, Seen};
 
@@ -15,7 +16,7 @@ const LINES_AHEAD: i64 = 20;
 
 struct Run {
     page: u64,
-    /// The last line asked for.
+    /// The last line requested.
     line: i64,
     /// 1 up, −1 down, 0 not known yet.
     direction: i64,

@@ -53,7 +53,7 @@ impl Stride {
 }
 
 impl Stride {
-    /// Learns from an access to `address`, and says which line it would have.
+    /// Learns from an access to `address`, and returns the line to be fetched.
     #[inline(always)]
     pub fn learn(&mut self, core: usize, tag: Tag, address: u64) -> Option<u64> {
         let site = (core, tag);

@@ -1,4 +1,4 @@
-//! Accesses that waited, through caches that fetch ahead what they will need.
+//! Accesses that waited, simulated through caches whose records are prefetched.
 
 use crate::mem_ref::MemRef;
 use crate::tag::Tag;
@@ -7,11 +7,11 @@ use crate::watch::lru::WatchedLru;
 use crate::watch::lru::first_level::Hit;
 use crate::watch::watched::Miss;
 
-/// Accesses between the one at hand and that for which the records of lines that will have to go are fetched.
+/// Distance in accesses at which the records of lines that will be evicted are prefetched.
 const SOON: usize = 6;
 
 impl WatchedLru {
-    /// Simulates accesses of one core; adds those that miss.
+    /// Simulates accesses of one core; adds those that miss to `missed`.
     pub fn all(&mut self, requests: &[MemRef], missed: &mut Vec<Miss>) {
         let mut ahead = Ahead::new();
         let mut done = 0;
@@ -32,7 +32,8 @@ impl WatchedLru {
         }
     }
 
-    /// Hits that ask nothing of anybody, all of one core; says how many come first, and what comes then.
+    /// Simulates the hits at the beginning that change nothing else, all of one core; returns their
+    /// number, and what comes next.
     fn hit_all(&mut self, requests: &[MemRef]) -> (usize, Hit) {
         let Some((mut hits, level)) = requests.first().and_then(|first| self.hits(first.core())) else {
             return (0, Hit::Other);
@@ -54,13 +55,13 @@ impl WatchedLru {
             done += 1;
         }
         drop(hits);
-        self.answered[0][0] += done as u64 - writes;
-        self.answered[1][0] += writes;
+        self.served[0][0] += done as u64 - writes;
+        self.served[1][0] += writes;
         self.watcher.has_room(most);
         (done, stop)
     }
 
-    /// Asks the processor we run on for records that accesses behind the one at hand may need.
+    /// Prefetches records that later accesses may need.
     fn look_ahead(&self, requests: &[MemRef], at_hand: usize, ahead: &mut Ahead) {
         let (first, table) = self.first_of(requests[at_hand].core());
         let (from, to) = (ahead.looked_at.max(at_hand + 1), requests.len().min(at_hand + FAR));
@@ -89,11 +90,12 @@ impl WatchedLru {
 struct Ahead {
     /// Up to where was looked.
     looked_at: usize,
-    /// Indexed by bits of lines, those that were seen last.
+    /// Lines that were seen last, indexed by bits of their number.
     seen: [u64; 64],
     /// Numbers of accesses and their lines, a ring: there are never more than [`FAR`].
     lines: [(usize, u64); FAR.next_power_of_two()],
-    /// Number of them that were taken, for the records first and then for what is to go.
+    /// Number of the accesses whose records were prefetched, and of those for which the records of
+    /// evicted lines were.
     taken: [usize; 2],
     put: usize,
 }

@@ -1,16 +1,18 @@
-//! A first level for who watches it, and its fully associative twin.
+//! A first level that is watched, and its fully associative twin.
 //!
-//! Most accesses find their line here, and nothing happens but that the line becomes the most recent one. So a line stays in its
-//! slot, and a hit writes down when it was and what it used:
+//! Most accesses find their line here, and only make it the most recent one. So a line stays in its
+//! slot, and a hit records its time and the bytes that it used:
 //!
 //! ```text
 //!   slot     line, written │ bytes used │ time of the last touch │ time that the twin knows of │ record
 //!   twin     by time: whose touch it was, and one bit if it is that line's last one as far as the twin knows
 //! ```
-//! What a set drops is the line with the lowest time. The twin is told of a line's first touch in an *epoch*, and of its last one when
-//! the line is dropped or the epoch ends, which it does before more lines have been touched in it than the twin
-//! holds. So the least recent line of the twin, the one it loses, was never touched in the epoch at hand, and of all epochs before it
-//! knows the last touches. And a line that was touched in this epoch is still there: of such hits there is nothing to ask.
+//! A set drops the line with the lowest time. The twin learns of a line's first touch in an
+//! *epoch*, and of its last one when the line is dropped or the epoch ends. An epoch ends before
+//! more lines have been touched in it than the twin holds. So the least recent line of the twin,
+//! the one it loses, was never touched in the current epoch, and the twin knows the last touches of
+//! all earlier epochs. A line that was touched in this epoch is still in the twin, so hits of it
+//! need no lookup there.
 
 use crate::lru::row::{DIRTY, EMPTY};
 use crate::lru::sets::SetIndex;
@@ -30,12 +32,12 @@ pub(crate) struct First {
     /// Indexed by set: the slot that was touched last.
     latest: Vec<u32>,
     slots: Vec<Slot>,
-    /// Indexed by slot: the low half of the line, so that a set is looked at in one go.
+    /// Indexed by slot: the low half of the line, so that a set is compared in one go.
     prints: Vec<u32>,
     twin: LateTwin,
 }
 
-/// Slots that are looked at together.
+/// Slots that are compared together.
 const BLOCK: usize = 8;
 
 /// Later than any time.
@@ -48,7 +50,7 @@ struct Slot {
     used: u64,
     /// When it was touched last; 0 if never, and [`NO_WAY`] where no line may be.
     touched: u32,
-    /// And when as far as the twin knows.
+    /// The time of its last touch that the twin knows.
     told: u32,
     record: At,
 }
@@ -59,7 +61,7 @@ pub(crate) struct Dropped {
     pub line: u64,
     pub is_written: bool,
     pub record: At,
-    /// Bytes of it that were used since that was asked last.
+    /// Bytes of the line that were used since the last call for them.
     pub used: u64,
 }
 
@@ -158,7 +160,7 @@ fn equal(numbers: &[u32; BLOCK], wanted: u32) -> u32 {
 }
 
 impl First {
-    /// To be hit many times, if the number of sets is a power of two.
+    /// For many hits, if the number of sets is a power of two.
     #[inline]
     pub fn hits(&mut self) -> Option<Hits<'_>> {
         let LateTwin { epoch, now, ref records, .. } = self.twin;
@@ -231,7 +233,7 @@ impl First {
             || slot_of(&self.prints, &self.slots, set * self.stride, self.stride, line).is_some()
     }
 
-    /// A hit; says whether the twin has lost the line.
+    /// A hit; returns whether the twin has lost the line.
     #[inline(always)]
     pub fn hit(&mut self, table: &mut Table, slot: usize, used: u64, is_write: bool) -> bool {
         let here = &mut self.slots[slot];
@@ -253,7 +255,8 @@ impl First {
         self.twin.touch(table, here.record) != Before::Held
     }
 
-    /// A miss: makes room in the line's set; says where, and what was dropped for it.
+    /// A miss: makes room in the line's set; returns the slot, and the line that was dropped for
+    /// it.
     pub fn drop_one(&mut self, table: &mut Table, line: u64) -> (usize, Option<Dropped>) {
         self.make_time(table);
         let set = self.sets.of(line);
@@ -281,7 +284,8 @@ impl First {
         slot
     }
 
-    /// The line that was missed comes into the slot; says what the twin knew of it. Nothing of it is used yet.
+    /// Puts the missed line into the slot; returns the line's state in the twin. None of its bytes
+    /// are used yet.
     pub fn fill(&mut self, table: &mut Table, slot: usize, line: u64, record: At, is_write: bool) -> Before {
         let now = self.twin.now;
         let entry = line << 1 | if is_write { DIRTY } else { 0 };
@@ -321,7 +325,7 @@ impl First {
         self.twin.lines >= self.twin.capacity || self.twin.is_late()
     }
 
-    /// Hits that ask nothing, of which this is what they used, and when the last one was.
+    /// Records deferred hits: the bytes that they used, and the time of the last one.
     #[inline(always)]
     pub fn add_hits(&mut self, slot: usize, used: u64, is_write: bool, time: u32) {
         let here = &mut self.slots[slot];
@@ -336,7 +340,7 @@ impl First {
         self.twin.now
     }
 
-    /// It is later by so many hits that ask nothing, up to the [end](First::end).
+    /// Advances the time by a number of deferred hits, up to the [end](First::end).
     #[inline(always)]
     pub fn set_now(&mut self, now: u32) {
         debug_assert!((self.twin.now..=self.end()).contains(&now));
@@ -360,7 +364,8 @@ impl First {
         self.slots[slot].used |= used;
     }
 
-    /// Returns what was used of a line since that was asked last, and its record.
+    /// Returns the bytes of a line that were used since the last call for them, and the line's
+    /// record.
     pub fn take_used(&mut self, line: u64) -> Option<(At, u64)> {
         let first = self.sets.of(line) * self.stride;
         let slot = slot_of(&self.prints, &self.slots, first, self.stride, line)?;
@@ -374,7 +379,8 @@ impl First {
         all.map(|slot| (slot.entry >> 1, slot.record, std::mem::take(&mut slot.used))).collect()
     }
 
-    /// Ends the epoch if as many lines were touched in it as it may have, and numbers touches anew if it is time to. A touch comes.
+    /// Ends the epoch if it has as many lines as it may have, and renumbers touches if it is time
+    /// to. Called before a touch.
     fn make_time(&mut self, table: &mut Table) {
         if !self.is_at_end() {
             self.twin.lines += 1;
@@ -417,7 +423,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A list of lines, the most recent last; says whether the line was in it, and what was dropped.
+    /// Touches a line in a list, the most recent last; returns whether the line was in it, and the
+    /// line that was dropped.
     fn touch_list(list: &mut Vec<u64>, most: usize, line: u64) -> (bool, Option<u64>) {
         let place = list.iter().rposition(|held| *held == line);
         if let Some(place) = place {

@@ -1,17 +1,18 @@
-//! Which lines a fully associative cache would hold ([`Twin`](crate::watch::twin::Twin)), told late by a [first level](crate::watch::lru::first_level): of a line's
-//! touches in an epoch the first when it comes, and the last when the line is dropped or the epoch ends.
+//! The lines that a fully associative cache would hold ([`Twin`](crate::watch::twin::Twin)),
+//! updated late by a [first level](crate::watch::lru::first_level): of a line's touches in an epoch
+//! it learns the first when it comes, and the last when the line is dropped or the epoch ends.
 
 use crate::table::{At, Table};
 use crate::watch::twin::{Before, LOST, NEVER};
 
-/// Which lines a fully associative cache would hold, told late.
+/// The lines that a fully associative cache would hold, updated late.
 #[derive(Clone, Debug)]
 pub(crate) struct LateTwin {
     pub capacity: u32,
     pub held: u32,
     /// Word of a record whose low half is the line's last touch, [`NEVER`] or [`LOST`].
     pub word: usize,
-    /// Indexed by time: whose touch it was, if it is a last one.
+    /// Indexed by time: the record that was touched, if this is its last touch.
     pub records: Vec<At>,
     /// Indexed by time, one bit each: it is a line's last touch.
     pub is_last: Vec<u64>,
@@ -21,7 +22,7 @@ pub(crate) struct LateTwin {
     pub epoch: u32,
     pub lines: u32,
     pub now: u32,
-    /// The first time of all: those below order lines that the twin has lost.
+    /// The first time: lower ones order the lines that the twin has lost.
     pub start: u32,
 }
 
@@ -47,7 +48,7 @@ impl LateTwin {
         if before == NEVER { Before::Never } else { Before::Lost }
     }
 
-    /// A line was touched after what was told as its last touch.
+    /// Corrects the last touch of a line that was touched again.
     pub fn correct(&mut self, table: &mut Table, record: At, told: u32, touched: u32) {
         self.forget(told);
         self.set_last_touch(table, record, touched);
@@ -57,7 +58,7 @@ impl LateTwin {
         *table.word(record, self.word) as u32
     }
 
-    /// Says what it was.
+    /// Sets a line's last touch.
     #[inline]
     fn set_last_touch(&mut self, table: &mut Table, record: At, time: u32) -> u32 {
         let stamp = table.word(record, self.word);

@@ -1,10 +1,13 @@
-//! Watched caches of one rule: each level is least recently used, and keeps what it is asked for.
+//! Watched caches with one rule: each level replaces the least recently used line, and keeps what
+//! it is looked up for.
 //!
-//! They are the caches of a [`Hierarchy`], with records of lines in place of lines: where each miss leads to
-//! the records of the lines that come and go, what these say of the caches need not be found out twice.
+//! They are the caches of a [`Hierarchy`], with records of lines instead of lines: each miss leads
+//! to the records of the lines that come and go, and these records hold the lines' state in all
+//! caches.
 //!
-//! A use is entered with the innermost level of a record alone, and handed outwards when that level misses the
-//! line ([`Uses::HandedOutwards`]). What the first level sees stays with its slots ([`First`]) until somebody asks.
+//! A use is entered with the innermost level of a record alone, and passed to the next level when
+//! that level misses the line ([`Uses::PassedOn`]). Uses of the first level stay with its slots
+//! ([`First`]) until they are needed.
 
 mod ahead;
 pub mod first_level;
@@ -27,7 +30,7 @@ use crate::watch::twin::{Before, Twin};
 use crate::watch::watched::{Found, Miss, Watched, WatchedCaches};
 use crate::watch::watcher::{Level, Watcher};
 
-/// Caches of a [`Hierarchy`]'s shape that tell a [`Watcher`] of every line.
+/// Caches of a [`Hierarchy`]'s shape that report every line to a [`Watcher`].
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedLru {
     specs: Vec<LevelSpec>,
@@ -39,12 +42,12 @@ pub(crate) struct WatchedLru {
     first_of: Vec<Option<usize>>,
     /// Indexed by core: its caches behind the first level.
     outer: Vec<Vec<Reach>>,
-    /// Accesses by [is write][level that answered].
-    pub(crate) answered: [[u64; MAX_LEVELS + 1]; 2],
+    /// Accesses by [is write][level that served them].
+    pub(crate) served: [[u64; MAX_LEVELS + 1]; 2],
     write_backs: [u64; MAX_LEVELS],
-    /// Table and record of the line at the level asked last.
+    /// Table and record of the line at the level that was looked up last.
     at: (usize, At),
-    /// Hits of the loop at hand that are not written down, if there is one.
+    /// Hits of the current loop that are not recorded yet, if there is a loop.
     pub(crate) deferred: Deferred,
 }
 
@@ -71,7 +74,7 @@ impl WatchedLru {
         let specs = hierarchy.levels();
         let cores = hierarchy.cores();
         let cache_of = |core, level| hierarchy.cache_of(core, level);
-        let watcher = Watcher::new(specs, cores, cache_of, Uses::HandedOutwards);
+        let watcher = Watcher::new(specs, cores, cache_of, Uses::PassedOn);
         let Watcher { places, tables, paths, .. } = &watcher;
         let of_first = cores.div_ceil(specs[0].shared_by) as usize;
         let mut caches = Vec::with_capacity(places.len());
@@ -95,7 +98,7 @@ impl WatchedLru {
             caches,
             first_of: (0..tables.len()).map(sharing).collect(),
             outer: paths.iter().map(|path| specs.iter().zip(path).skip(1).map(reach).collect()).collect(),
-            answered: [[0; MAX_LEVELS + 1]; 2],
+            served: [[0; MAX_LEVELS + 1]; 2],
             write_backs: [0; MAX_LEVELS],
             at: (0, 0),
             deferred: Deferred::default(),
@@ -135,7 +138,7 @@ impl WatchedLru {
     /// Counts the access under way, and its causes if it missed.
     #[inline(always)]
     pub fn count_answer(&mut self, is_write: bool, depth: u8) -> CausesByLevel {
-        self.answered[usize::from(is_write)][usize::from(depth)] += 1;
+        self.served[usize::from(is_write)][usize::from(depth)] += 1;
         if depth == 0 { [None; MAX_LEVELS] } else { self.watcher.take() }
     }
 
@@ -204,13 +207,14 @@ impl WatchedLru {
         depth.unwrap_or(levels) as u8
     }
 
-    /// Goes from the line's record at the level inside to that of this level, where they are not the same.
+    /// Goes from the line's record at the inner level to its record at this level, if these are two
+    /// records.
     #[inline(never)]
     fn go_out(&mut self, table: usize, line: u64) {
         self.at = (table, self.watcher.outside(self.at.0, self.at.1, table, line));
     }
 
-    /// Asks an outer cache for the line at hand; returns whether it has it.
+    /// Looks up the current line in an outer cache; returns whether it is there.
     #[inline]
     fn ask(&mut self, level: usize, number: usize, address: u64) -> bool {
         let place = self.watcher.places[number];
@@ -240,7 +244,7 @@ impl WatchedLru {
         false
     }
 
-    /// Fetches the line at hand into a cache that misses it.
+    /// Fetches the current line into a cache that misses it.
     #[inline(always)]
     fn miss(&mut self, level: usize, place: Place, before: Before) {
         let left_by = self.watcher.fetched(place, self.at.1);
@@ -275,7 +279,8 @@ impl WatchedLru {
         }
     }
 
-    /// Hands a written line that left a level to the nearest outer one that holds it, else to memory.
+    /// Writes a dirty line that left a level to the nearest outer one that holds it, else to
+    /// memory.
     #[inline(never)]
     fn write_back(&mut self, level: usize, mut table: usize, mut record: At) {
         self.write_backs[level] += 1;
@@ -296,7 +301,7 @@ impl WatchedLru {
         }
     }
 
-    /// Asks the processor we run on for the rows of a core's outer caches that have to do with a line.
+    /// Prefetches the rows of a core's outer caches that a line needs.
     #[inline(always)]
     pub fn prefetch_rows(&self, core: usize, line: u64) {
         for reach in &self.outer[core] {
@@ -304,7 +309,7 @@ impl WatchedLru {
         }
     }
 
-    /// And for the records of the lines that would go if the line came.
+    /// Prefetches the records of the lines that would be evicted if the line came.
     #[inline(always)]
     pub fn prefetch_oldest(&self, core: usize, line: u64) {
         for reach in &self.outer[core] {
@@ -339,12 +344,18 @@ impl WatchedCaches for WatchedLru {
         (depth, deepest)
     }
 
-    fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
-        self.turns(core, turns, strides, missed);
+    fn access_iterations(
+        &mut self,
+        core: usize,
+        iterations: u64,
+        strides: &[Strided],
+        missed: &mut Vec<Miss>,
+    ) {
+        self.iterations(core, iterations, strides, missed);
     }
 
     fn counters(&self) -> Vec<LevelCounters> {
-        LevelCounters::from_answers(self.specs.len(), &self.answered, &self.write_backs)
+        LevelCounters::from_served(self.specs.len(), &self.served, &self.write_backs)
     }
 
     fn first_level(&self) -> &LevelSpec {

@@ -1,11 +1,13 @@
-//! The lines of a cache behind the first level, for who watches it: which of a set is the most recent, and which has to go.
+//! The lines of a watched cache behind the first level: which line of a set is the most recent, and
+//! which is evicted next.
 //!
 //! ```text
 //!   row     C D A B │ 2       a set of four ways: a ring of records, and where its most recent one is
 //!                             in the order of their last touches A, B, C, D; D goes next, and what comes takes its place
 //! ```
-//! A line's record says whether the cache holds it, so nobody looks for a line that is missing, and a line that comes where another
-//! goes is one store. Rows of records are half as long as rows of lines; that more of them stay in our caches counts here.
+//! A line's record says whether the cache holds it. So missing lines are never searched for, and
+//! replacing a line takes one store. Rows of records are half as long as rows of lines, so more of
+//! them stay in the host's caches, which matters here.
 
 use crate::lru::sets::SetIndex;
 use crate::spec::LevelSpec;
@@ -14,7 +16,7 @@ use crate::table::{At, prefetch};
 /// An unused way. No record is there: it would end beyond the words that a table may have.
 const EMPTY: At = At::MAX;
 
-/// Fewer records than this stay in our own second level.
+/// With fewer records than this, they stay in the host's second level.
 const STAYS: usize = 1 << 16;
 
 /// Rows of records.
@@ -50,7 +52,8 @@ impl Outer {
         }
     }
 
-    /// A line comes in, as the most recent one of its set; says which one goes, if one has to.
+    /// Makes a line the most recent one of its set; returns the line that is evicted, if there is
+    /// one.
     #[inline]
     pub fn enter(&mut self, line: u64, record: At) -> Option<At> {
         let (row, newest) = self.row(line);
@@ -68,7 +71,7 @@ impl Outer {
         (oldest != EMPTY).then_some(oldest)
     }
 
-    /// Asks the processor we run on for the row of a line's set, if our caches may not have it.
+    /// Prefetches the row of a line's set, if it may not be in the host's caches.
     #[inline(always)]
     pub fn prefetch(&self, line: u64) {
         if self.rows.len() < STAYS {

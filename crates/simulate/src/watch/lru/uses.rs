@@ -4,7 +4,8 @@ use crate::table::At;
 use crate::watch::lru::WatchedLru;
 
 impl WatchedLru {
-    /// Enters uses with the innermost level of a record, to be handed outwards when that misses the line.
+    /// Enters uses with the innermost level of a record, to be passed to the next level when that
+    /// one misses the line.
     #[inline]
     pub(crate) fn enter_used(&mut self, first: usize, line: u64, record: At, used: u64) {
         let place = self.watcher.places[first];
@@ -32,7 +33,8 @@ impl WatchedLru {
         }
     }
 
-    /// Enters what first levels have seen of a line of an outer cache; says whether any of them has it.
+    /// Enters the uses that first levels have seen of a line of an outer cache; returns whether any
+    /// of them has the line.
     #[inline]
     pub(crate) fn enter_used_of(&mut self, level: usize, cache: usize, line: u64) -> bool {
         let finer = self.watcher.levels[level].line_shift - self.watcher.levels[0].line_shift;

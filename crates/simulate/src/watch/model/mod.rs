@@ -1,18 +1,20 @@
-//! A [`Model`] that is watched: there lines also come without being asked for, and go for other reasons than to
-//! make room.
+//! A [`Model`] that is watched. In a model, lines also come without a request, and leave for other
+//! reasons than to make room.
 //!
-//! - The fully associative cache that is asked sees what the level sees: it keeps what the level keeps when it
-//!   misses, and gets what is prefetched into the level, or what fits into neither would be called a conflict.
-//!   So a line that was prefetched, and lost before it was used, is not cold. It knows nothing of what other
-//!   cores do. That of an exclusive level gets what the level gets, and gives away what it is asked for.
-//! - A sector that is missing from a line that is there is cold: with the line it was not asked for.
-//! - A fetch begins when the cache gets the line, and is charged to the access that asked for it or that set off
-//!   the prefetch. It ends when the line leaves, for whatever reason. Who made it leave is remembered as of any
-//!   eviction.
-//! - An exclusive level fetches nothing: it is given what the level inside has used.
+//! - The fully associative cache sees what the level sees: it keeps what the level keeps on a miss,
+//!   and gets the lines that are prefetched into the level; otherwise lines that fit into neither
+//!   would be called conflicts. So a line that was prefetched, and lost before it was used, is not
+//!   cold. The cache knows nothing of other cores. That of an exclusive level gets the lines that
+//!   the level gets, and gives away the lines that are requested.
+//! - A missing sector of a line that is there is cold: it was not requested with the line.
+//! - A fetch begins when the cache gets the line, and is charged to the access that requested it or
+//!   that set off the prefetch. It ends when the line leaves, for any reason. The tag that made it
+//!   leave is remembered, as for any eviction.
+//! - An exclusive level fetches nothing: it gets what the level inside has used.
 //!
-//! Uses of some hundred lines of the first level are gathered ([`recent`]), and entered with every cache on the
-//! core's way that holds the line before anything happens to it there ([`Uses::AtEachLevel`]).
+//! Uses of some hundred lines of the first level are gathered ([`recent`]). They are entered with
+//! every cache on the core's way that holds the line, before anything happens to it there
+//! ([`Uses::AtEachLevel`]).
 
 mod recent;
 
@@ -62,7 +64,7 @@ pub(crate) struct WatchedModel {
     lines: Lines,
 }
 
-/// Tells a [`Watcher`] what it observes of a model's lines.
+/// Passes what it observes of a model's lines to a [`Watcher`].
 struct Lines {
     watcher: Watcher,
     caches: Vec<Layer>,
@@ -71,11 +73,11 @@ struct Lines {
     now: Now,
     /// Lines that were touched of late, by the low bits of their numbers.
     recent: Box<[Recent; RECENT]>,
-    /// The one of these that was touched last, and whether it is the most recent line of the first level's fully associative
-    /// cache.
+    /// The last-touched line of these, and whether it is the most recent line of the first level's
+    /// fully associative cache.
     last: usize,
     is_first: bool,
-    /// The line's record at the level asked last.
+    /// The line's record at the level that was looked up last.
     at: At,
     /// Cache, address and record of the line that came last, and of the one that went: they often come elsewhere next.
     came: (usize, u64, At),
@@ -95,7 +97,7 @@ struct Now {
     /// Its bytes.
     first: u64,
     last: u64,
-    /// The cache asked next has lost the line to this.
+    /// The reason for which the cache that is looked up next has lost the line.
     lost: Option<Sharing>,
     /// The write that the access's miss is due to, and the address of the line.
     shared: Option<(Sharing, u64)>,
@@ -198,12 +200,18 @@ impl WatchedCaches for WatchedModel {
         (depth, deepest)
     }
 
-    fn access_turns(&mut self, core: usize, turns: u64, strides: &[Strided], missed: &mut Vec<Miss>) {
+    fn access_iterations(
+        &mut self,
+        core: usize,
+        iterations: u64,
+        strides: &[Strided],
+        missed: &mut Vec<Miss>,
+    ) {
         // The rules of a model may depend on any access.
         let mut accesses = Vec::with_capacity(UNROLLED + strides.len());
-        for turn in 0..turns {
-            accesses.extend(strides.iter().map(|stride| stride.access_in(core, turn)));
-            if accesses.len() >= UNROLLED || turn + 1 == turns {
+        for iteration in 0..iterations {
+            accesses.extend(strides.iter().map(|stride| stride.access_in(core, iteration)));
+            if accesses.len() >= UNROLLED || iteration + 1 == iterations {
                 self.access_all(&accesses, missed);
                 accesses.clear();
             }
@@ -236,7 +244,7 @@ impl WatchedCaches for WatchedModel {
 }
 
 impl Lines {
-    /// Begins an access, or a part of one, for whose tag there is room afterwards.
+    /// Begins an access, or a part of one, and makes room for its tag.
     #[inline(always)]
     fn begin(&mut self, access: MemRef) {
         self.watcher.has_room(access.tag);
@@ -256,7 +264,7 @@ impl Lines {
         self.watcher.take()
     }
 
-    /// The line's record in a cache that it comes to without being asked for.
+    /// Finds the line's record in a cache that gets the line without a request.
     fn find(&mut self, level: usize, cache: usize, line: u64) -> At {
         let table = self.caches[cache].place.table;
         for (near, address, record) in [self.came, self.went] {
@@ -274,7 +282,8 @@ impl Lines {
         self.watcher.tables[table].find(line)
     }
 
-    /// Notes that a cache was asked for the line at hand, and this is not one more hit of the line that was touched last.
+    /// Records that a cache was looked up for the current line, unless this is one more hit of the
+    /// line that was touched last.
     fn touch(&mut self, level: usize, cache: usize, found: Found) {
         let (at, is_exclusive) = (self.at, self.watcher.exclusive[level]);
         let Layer { twin, place, .. } = &mut self.caches[cache];
@@ -330,7 +339,7 @@ impl Lines {
         self.came = (cache, line << self.watcher.levels[level].line_shift, at);
     }
 
-    /// Ends a fetch of a cache, because of accesses with the tag `by` if that is anybody's fault.
+    /// Ends a fetch of a cache, because of accesses with the tag `by`, if there is one.
     fn end(&mut self, level: usize, cache: usize, line: u64, at: At, by: Option<Tag>) {
         self.settle_if(level, line);
         self.watcher.left(level, self.caches[cache].place, at, by);

@@ -1,7 +1,8 @@
 //! Uses of lines that are not in the lines' records yet.
 //!
-//! Most accesses are to one of some lines, and nothing happens to these meanwhile. So what is used of them is gathered here,
-//! and entered before anything does, or when another line has their place.
+//! Most accesses are to one of a few lines to which nothing else happens. So their uses are
+//! gathered here. They are entered before anything happens to the line, or when another line takes
+//! its place.
 
 use crate::table::At;
 use crate::tag::LineState;
@@ -50,7 +51,7 @@ impl Lines {
         }
     }
 
-    /// To be called before something happens to a line otherwise than by asking for it.
+    /// To be called before anything but a request happens to a line.
     #[inline]
     pub(crate) fn settle_if(&mut self, level: usize, line: u64) {
         let finer = self.watcher.levels[level].line_shift - self.watcher.levels[0].line_shift;
@@ -70,7 +71,7 @@ impl Lines {
             == line
     }
 
-    /// Notes what the access under way uses of the last line.
+    /// Records the bytes of the last line that the current access uses.
     #[inline]
     pub(crate) fn note_use(&mut self) {
         let inner = &self.watcher.levels[0];

@@ -10,7 +10,7 @@ use crate::write::known::carried_out;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parted {
     /// Number of times that its strides are there.
-    turns: u64,
+    iterations: u64,
     /// When it began, if that is known.
     began: Option<u64>,
     /// About when that part was over, or 0.
@@ -18,8 +18,9 @@ pub(super) struct Parted {
 }
 
 impl Encoder {
-    /// As many turns of a segment's strides as the chunk has room for, and `behind` them words of other segments. Whether these turns were
-    /// the last. If others follow and both sides of the loop are stamped, the chunk ends when its part of the loop did.
+    /// Encodes as many iterations of a segment's strides as the chunk has room for, and `behind`
+    /// them words of other segments. Returns whether these were the last iterations. If others
+    /// follow and both sides of the loop are stamped, the chunk ends when its part of the loop did.
     #[inline(never)]
     pub(super) fn repeat(&mut self, id: u32, operands: &[u64], behind: &[u64], space: &AddressSpace) -> bool {
         let strides = self.segments[id as usize].strides;
@@ -27,14 +28,14 @@ impl Encoder {
         let base = self.hot[id as usize].base;
         let room = FULL_ACCESSES.saturating_sub(self.chunk.accesses).div_ceil(strides.into());
         let steps = &self.steps[steps.0 as usize..steps.1 as usize];
-        let done = self.parted.turns;
+        let done = self.parted.iterations;
         let all = carried_out(operands, steps);
         let left = all.saturating_sub(done);
-        let turns = left.min(room);
+        let iterations = left.min(room);
         let mut part = Cow::Borrowed(operands);
-        if turns != operands[0] {
+        if iterations != operands[0] {
             let part = part.to_mut();
-            part[0] = turns;
+            part[0] = iterations;
             for &(word, step) in steps {
                 part[word as usize] = part[word as usize].wrapping_add(step.wrapping_mul(done));
             }
@@ -50,15 +51,16 @@ impl Encoder {
         let last = &mut self.last[base as usize..base as usize + part.len()];
         self.chunk.put(&part, last, &mut self.differences);
         self.chunk.segments += 1;
-        self.chunk.accesses += turns * u64::from(strides);
+        self.chunk.accesses += iterations * u64::from(strides);
         self.chunk.previous = id;
-        if turns == left {
+        if iterations == left {
             self.parted = Parted::default();
             return true;
         }
-        self.parted.turns = done + turns;
+        self.parted.iterations = done + iterations;
         if let (Some(began), Some(ended)) = (self.parted.began, self.stamp_in(behind, space)) {
-            let gone = u128::from(ended.saturating_sub(began)) * u128::from(done + turns) / u128::from(all);
+            let gone =
+                u128::from(ended.saturating_sub(began)) * u128::from(done + iterations) / u128::from(all);
             let stamps = &mut self.chunk.stamps;
             self.parted.time = began.saturating_add(gone as u64).clamp(stamps.0, stamps.1);
             stamps.1 = self.parted.time;

@@ -46,7 +46,7 @@ impl Shape for Polygon {
     }
 }
 
-/// Notes what it drops while a panic unwinds in memory that others see.
+/// Records its drops, while a panic unwinds, in memory that others see.
 struct Noted<'a> {
     log: &'a std::cell::RefCell<Vec<u32>>,
     number: u32,

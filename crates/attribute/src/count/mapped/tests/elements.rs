@@ -1,4 +1,4 @@
-//! Questions that a map is asked about an object.
+//! Calls that a map receives for an object.
 
 use std::sync::Mutex;
 
@@ -6,10 +6,10 @@ use memlode_trace::sites::TypeId;
 
 use super::*;
 
-/// An object as a map is told of it: allocation, base, bytes, bytes of an element.
+/// An object as a map receives it: allocation, base, bytes, bytes of an element.
 type Told = (Option<u64>, u64, u64, Option<u64>);
 
-/// Notes what it is asked about, and moves nothing.
+/// Records its calls, and moves nothing.
 #[derive(Default)]
 struct Asked(Mutex<Vec<Told>>);
 
@@ -29,7 +29,8 @@ impl AddressMap for Asked {
     }
 }
 
-/// An object is whole elements of its type, else of what the allocator was told; blocks have numbers, globals have none.
+/// An object consists of whole elements of its type, or else of the size passed to the allocator;
+/// blocks have numbers, globals have none.
 #[test]
 fn objects_have_elements() {
     let mut sites = sites();

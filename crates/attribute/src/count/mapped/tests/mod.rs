@@ -27,7 +27,7 @@ use crate::setup::Setup;
 /// Bytes of a line.
 const LINE: u64 = 64;
 
-/// An edit of a program's objects, all of whose elements have so many bytes.
+/// An edit of a program's objects, all with elements of one size.
 #[derive(Clone, Copy, Debug)]
 struct Edit {
     element: u64,
@@ -36,11 +36,11 @@ struct Edit {
 
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// Nothing, though it says that it moves them.
+    /// Moves nothing, though it claims to.
     Same,
-    /// So many bytes further.
+    /// Moves objects by this many bytes.
     Shift(u64),
-    /// So many bytes behind each element.
+    /// Adds this many bytes behind each element.
     Pad(u64),
     /// The first bytes of each element into one array, the others into another one, behind a link if `linked`.
     Split { hot: u64, linked: bool },
@@ -138,7 +138,7 @@ enum Event {
     Loop(u64, Vec<Stride>),
 }
 
-/// A chunk: its thread, whether recording had been off before, and what happens.
+/// A chunk: its thread, whether recording had been off before, and its events.
 type Chunk = (u32, bool, Vec<Event>);
 
 /// Sites of a load, a store, a load from the stack, and an allocation.
@@ -183,11 +183,11 @@ fn event() -> impl Strategy<Value = Event> {
         is_write: site == 1,
     });
     let strides = prop::collection::vec(stride, 1..4);
-    let turns = prop_oneof![1..6u64, 1..40u64];
+    let iterations = prop_oneof![1..6u64, 1..40u64];
     prop_oneof![
         8 => access().prop_map(Event::Access),
         4 => alloc,
-        3 => (turns, strides).prop_map(|(turns, strides)| Event::Loop(turns, strides)),
+        3 => (iterations, strides).prop_map(|(iterations, strides)| Event::Loop(iterations, strides)),
     ]
 }
 
@@ -223,24 +223,25 @@ fn batch(sequence: usize, (thread, after_gap, events): &Chunk, unrolled: bool) -
                 let mark = Mark::Alloc { site: SiteId(3), base: *base, count: 1, element_bytes: *bytes };
                 batch.marks.push((at, mark));
             }
-            Event::Loop(turns, strides) if unrolled => {
-                let turns = (0..*turns).flat_map(|turn| strides.iter().map(move |s| s.access_in(turn)));
-                batch.accesses.extend(turns);
+            Event::Loop(iterations, strides) if unrolled => {
+                let iterations = (0..*iterations)
+                    .flat_map(|iteration| strides.iter().map(move |s| s.access_in(iteration)));
+                batch.accesses.extend(iterations);
             }
-            Event::Loop(turns, strides) => {
+            Event::Loop(iterations, strides) => {
                 let first = batch.strides.len() as u32;
                 let course = Course::of(strides);
                 batch.strides.extend(strides);
                 let strides = first..batch.strides.len() as u32;
                 let mark = batch.marks.len() as u32;
-                batch.loops.push(Loop { access: at, mark, turns: *turns, strides, course });
+                batch.loops.push(Loop { access: at, mark, iterations: *iterations, strides, course });
             }
         }
     }
     batch
 }
 
-/// Accesses by thread and site, and by the level that answered.
+/// Accesses by thread and site, and by the level that served them.
 type Depths = BTreeMap<(u32, u32), [u64; 4]>;
 
 fn depths(profile: &Profile) -> Depths {
@@ -292,7 +293,7 @@ impl Memory {
     }
 }
 
-/// Each chunk's accesses with the memory as it is then.
+/// Calls `each` for each access of the chunks, with the memory as it is then.
 fn each_access(chunks: &[Chunk], mut each: impl FnMut(u32, &Access, &Memory)) {
     let mut processes = vec![Memory(globals()); 2];
     for (thread, _, events) in chunks {
@@ -301,15 +302,15 @@ fn each_access(chunks: &[Chunk], mut each: impl FnMut(u32, &Access, &Memory)) {
             match event {
                 Event::Access(access) => each(*thread, access, memory),
                 Event::Alloc(base, bytes) => memory.insert(*base, *bytes),
-                Event::Loop(turns, strides) => (0..*turns).for_each(|turn| {
-                    strides.iter().for_each(|stride| each(*thread, &stride.access_in(turn), memory));
+                Event::Loop(iterations, strides) => (0..*iterations).for_each(|iteration| {
+                    strides.iter().for_each(|stride| each(*thread, &stride.access_in(iteration), memory));
                 }),
             }
         }
     }
 }
 
-/// Returns what the accesses of a trace under an edit meet: `ask` says how deep one goes.
+/// Returns the depths of the accesses of a trace under an edit: `ask` simulates one.
 fn naive(chunks: &[Chunk], edit: &Edit, mut ask: impl FnMut(MemRef) -> u8) -> Depths {
     let mut depths = Depths::new();
     each_access(chunks, |thread, access, memory| {
@@ -365,7 +366,7 @@ fn hierarchy() -> Hierarchy {
     Hierarchy::new(&levels(), 2).unwrap()
 }
 
-/// Rules that ask for lines one by one, whatever came when.
+/// Rules that look up lines one by one, whatever came when.
 fn rules() -> ModelSpec {
     let mut rules = levels().map(ModelLevel::from);
     (rules[0].replacement, rules[1].inclusion) = (Replacement::TreePlru, Inclusion::Inclusive);
@@ -384,7 +385,7 @@ fn watched(caches: Detailed) -> Detailed {
     caches.with_tlb(tlb).with_store_buffer(StoreBuffer::new(8, 32, 2))
 }
 
-/// Has a trace go through caches, by the road of an edit or straight.
+/// Sends a trace through caches, by the route of an edit or directly.
 fn profile<S: TakesFragments>(caches: S, chunks: &[Chunk], edit: Option<&Edit>) -> (Profile, S) {
     profile_with(caches, chunks, edit, &[])
 }
@@ -421,14 +422,14 @@ fn profile_with<S: TakesFragments>(
     profiler.finish_with_caches()
 }
 
-/// Everything that a profile says, comparable.
+/// The content of a profile, as comparable text.
 fn told(profile: &Profile) -> String {
     let classes: Vec<_> = profile.classes.iter().map(|c| (&c.home, c.element, c.objects, c.bytes)).collect();
     let cells: Vec<_> = profile.cells.iter().map(|c| (c.thread, c.site, c.class, c.counts)).collect();
     format!("{:?}\n{classes:?}\n{cells:?}", profile.levels)
 }
 
-/// Returns what a simulation found, of all tags together.
+/// Returns the results of a simulation, summed over all tags.
 fn summed(details: &Details) -> String {
     let mut levels = vec![LevelDetail::default(); 3];
     for tag in &details.levels {
@@ -454,7 +455,8 @@ fn machine() -> Detailed {
     detailed(&machine, &Setup::of(&machine), 2).unwrap()
 }
 
-/// Returns where an edit puts the bytes of a block: ranges that have all of them, and nothing of other blocks. None if it stays.
+/// Returns where an edit puts the bytes of a block: ranges that have all of them, and nothing of
+/// other blocks. `None` if the block stays.
 fn new_blocks(edit: &Edit, (base, bytes): (u64, u64)) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     let mut all: Vec<u64> = match edit.is_about(base) {
@@ -471,7 +473,8 @@ fn new_blocks(edit: &Edit, (base, bytes): (u64, u64)) -> Vec<(u64, u64)> {
     ranges
 }
 
-/// The trace as a naive program rewrites it for an edit that leaves each access in one piece; those that it does not are left out of both.
+/// Rewrites the trace like a naive program, for edits that leave each access in one piece; other
+/// accesses are left out of both.
 fn rewritten(chunks: &[Chunk], edit: &Edit) -> (Vec<Chunk>, Vec<Chunk>) {
     let one = |memory: &Memory, access: &Access| match memory.pieces(edit, access)[..] {
         [(address, bytes, false)] if bytes == u64::from(access.bytes) => Some(Access { address, ..*access }),
@@ -497,8 +500,9 @@ fn rewritten(chunks: &[Chunk], edit: &Edit) -> (Vec<Chunk>, Vec<Chunk>) {
                     as_it_was.push(event.clone());
                     as_it_is.push(Event::Access(access));
                 }
-                Event::Loop(turns, strides) => {
-                    let all = (0..*turns).flat_map(|turn| strides.iter().map(move |s| s.access_in(turn)));
+                Event::Loop(iterations, strides) => {
+                    let all = (0..*iterations)
+                        .flat_map(|iteration| strides.iter().map(move |s| s.access_in(iteration)));
                     let all: Option<Vec<Access>> = all.map(|access| one(memory, &access)).collect();
                     let Some(all) = all else { continue };
                     as_it_was.push(event.clone());
@@ -515,7 +519,7 @@ fn rewritten(chunks: &[Chunk], edit: &Edit) -> (Vec<Chunk>, Vec<Chunk>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Resolved and mapped to where they were, accesses find what they find straight.
+    /// Resolving accesses and mapping them to where they were changes no result.
     #[test]
     fn identity_changes_no_digit(chunks in chunks()) {
         let same = Edit { element: 16, how: How::Same };
@@ -563,7 +567,8 @@ proptest! {
         prop_assert_eq!(levels[0].read_misses + levels[0].write_misses, missed);
     }
 
-    /// Compares with the trace as a naive program rewrites it, where each access stays in one piece: all findings are equal.
+    /// Compares with the trace that a naive program rewrites, where each access stays in one piece:
+    /// all results are equal.
     #[test]
     fn maps_equal_rewritten_traces(chunks in chunks(), edit in edit()) {
         let (kept, moved) = rewritten(&chunks, &edit);

@@ -4,7 +4,7 @@ use memlode_replay::{Walk, Walks};
 
 use super::*;
 
-/// Returns what is seen in chunks by site, without a profiler.
+/// Returns the walks of chunks by site, without a profiler.
 fn seen(chunks: &[Chunk]) -> Vec<Walk> {
     let mut all = vec![Walk::default(); sites().len()];
     let mut walks = Walks::default();

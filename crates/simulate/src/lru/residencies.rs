@@ -1,43 +1,49 @@
-//! Stays of some lines in the first level: what is touched of a line between its fetch and the next one.
+//! Residencies of some lines in the first level: the bytes of a line that are touched between its
+//! fetch and the next one.
 //!
-//! Every line of a program would be too many to keep, and which of them matter is known in the end only. So lines are chosen by a hash of
-//! their number, which has nothing to do with where things lie in a line, and half of them are given up each time that more stays are kept
-//! than there is room for. Those that are left were followed from the beginning, all their stays are there, and which they are does not
-//! depend on who followed how many others meanwhile.
+//! Following every line would take too much memory, and only the end of the run shows which lines
+//! matter. So lines are chosen by a hash of their number, which is independent of the layout of a
+//! line. Whenever too many residencies are kept, half of the lines are dropped. The remaining lines
+//! were followed from the beginning, all their residencies are there, and which lines they are does
+//! not depend on how the work was split.
 //!
-//! A line that is followed has [`MARK`] in its entry in the first level. What asks for the most recent line of a set does not find it
-//! there, and comes to [`Stays::touch`] or [`Stays::fetch`]; other lines are found as fast as without.
+//! A line that is followed has [`MARK`] in its entry in the first level. The fast lookup of the
+//! most recent line of a set does not find it there, and calls [`Residencies::touch`] or
+//! [`Residencies::fetch`]; other lines are found as fast as without.
 
 use rustc_hash::FxHashMap;
 
 use crate::tag::Tag;
 
-/// Set in the line number of an entry that is followed. No line has it, as lines have at least 8 bytes where they are followed; and what
-/// makes an address of an entry shifts it out.
+/// Set in the line number of an entry that is followed. No line number has it, as followed lines
+/// have at least 8 bytes; computing an entry's address shifts it out.
 pub(crate) const MARK: u64 = 1 << 62;
 
-/// Stays that are kept at most, of all shards of a trace together. An access that is looked at takes ten times as long as another: so
-/// few take no time worth mentioning.
+/// The most residencies that are kept, for all shards of a trace together. An access to a followed
+/// line takes ten times as long as another; for so few lines that is negligible.
 const MOST: usize = 1 << 12;
 
 /// Hashes have 32 bits.
 const HASHES: u64 = 1 << 32;
 
-/// Accesses to a line in one stay after which it is left alone: what is used of a line that is hit so often was used by then.
+/// Accesses to a line in one residency after which it is no longer examined: a line that is hit
+/// this often has been used completely by then.
 const ENOUGH: u32 = 128;
 
-/// A stay of a line in a core's first level.
+/// The residency of a line in a core's first level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct Residency {
     /// The line's first address.
     pub line: u64,
-    /// The core that asked for it.
+    /// The core that fetched it.
     pub core: u32,
-    /// Levels that did not have it, at least 1.
+    /// Number of levels that did not have it, at least 1.
     pub depth: u8,
-    /// A bit for each 64th part of the line, or for each byte of a line that has fewer: touched before it was asked for again.
+    /// A bit for each 64th part of the line, or for each byte of a shorter line, that was touched
+    /// before the line was fetched again.
     pub touched: u64,
-    /// The caller's word for what lies there ([`Hierarchy::label_stays`](crate::Hierarchy::label_stays)).
+    /// The caller's label for the object there
+    /// ([`Hierarchy::label_residencies`](crate::Hierarchy::label_residencies)).
     pub label: u32,
 }
 
@@ -46,12 +52,12 @@ pub struct Stay {
 pub struct TouchedBits {
     /// All of them: each stands for a 64th part of the line, or for a byte of a line that has fewer.
     pub all: u64,
-    /// Those of the access that asks for the line, if that is known, and it asks for no other.
+    /// Bits of the access that fetches the line, if it is known and is to one line alone.
     pub asked: u64,
 }
 
 impl TouchedBits {
-    /// Those of one access.
+    /// The touched bits of one access.
     pub fn of_one(bits: u64) -> TouchedBits {
         TouchedBits { all: bits, asked: bits }
     }
@@ -64,18 +70,18 @@ pub struct Fetched {
     pub line: u64,
     /// The bits that were touched.
     pub touched: TouchedBits,
-    /// The tag of the access that asked, if it was to one line.
+    /// The tag of the access that fetched the line, if it was to one line.
     pub tag: Option<Tag>,
 }
 
-/// The hash by which lines are chosen: of lines at any constant step, it chooses as many everywhere (Knuth, The Art of Computer
-/// Programming 3, 6.4: Fibonacci hashing).
+/// The hash by which lines are chosen: it chooses equally many lines in any range, also if lines
+/// come at a constant step (Knuth, The Art of Computer Programming 3, 6.4: Fibonacci hashing).
 #[inline(always)]
 fn hash(line: u64) -> u64 {
     line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
 }
 
-/// The bits of a line ([`Stay::touched`]) that lie in so many bytes, at least one, from an address on.
+/// The bits of a line ([`Residency::touched`]) in a range of at least one byte from an address on.
 #[inline]
 pub fn touched_bits(line: u64, line_bytes: u32, address: u64, bytes: u64) -> u64 {
     let unit = u64::from(line_bytes).div_ceil(64);
@@ -88,19 +94,19 @@ pub fn touched_bits(line: u64, line_bytes: u32, address: u64, bytes: u64) -> u64
     (u64::MAX >> (63 - (to - from))) << from
 }
 
-/// The stays so far.
+/// The residencies so far.
 #[derive(Clone, Default)]
-pub(crate) struct Stays {
-    /// Lines whose hashes are below it are followed.
+pub(crate) struct Residencies {
+    /// Lines are followed if their hash is below this number.
     below: u64,
     kept: Vec<Kept>,
-    /// So many of them are labelled.
+    /// The number of residencies that are labelled.
     labelled: usize,
     /// The last one of each line in each cache.
     last: FxHashMap<(u32, u64), usize>,
-    /// So many began, whether they are kept or not.
+    /// The number of residencies that began, whether they are kept or not.
     begun: u32,
-    /// Levels that did not have the line of each of those, as far as it is known.
+    /// For each of those, the number of levels that did not have the line, as far as it is known.
     depths: Vec<u8>,
 }
 
@@ -126,8 +132,8 @@ pub(crate) enum Entry {
     Plain,
 }
 
-impl Stays {
-    /// Begins to follow lines, one of so many.
+impl Residencies {
+    /// Begins to follow lines, one of `one_of`.
     pub fn begin(&mut self, one_of: u64) {
         self.below = HASHES / one_of.max(1);
     }
@@ -144,12 +150,12 @@ impl Stays {
         self.below > 0
     }
 
-    /// Returns the last stay of a line in a cache.
+    /// Returns the last residency of a line in a cache.
     pub fn last(&self, cache: u32, line: u64) -> Option<usize> {
         self.last.get(&(cache, line)).copied()
     }
 
-    /// Returns the entry of a line whose last stay that is.
+    /// Returns the entry of a line with this last residency.
     pub fn entry(&self, last: Option<usize>) -> Entry {
         match last {
             Some(at) if self.kept[at].accesses >= ENOUGH => Entry::Plain,
@@ -157,7 +163,7 @@ impl Stays {
         }
     }
 
-    /// Adds an access to a line in its last stay; returns its entry from now on.
+    /// Adds an access to a line's last residency; returns the line's new entry.
     pub fn touch(&mut self, last: usize, touched: u64) -> Entry {
         let kept = &mut self.kept[last];
         kept.touched.all |= touched;
@@ -165,14 +171,15 @@ impl Stays {
         self.entry(Some(last))
     }
 
-    /// Adds what the accesses behind the one that came last touch, all of which hit.
+    /// Adds bits that later accesses touch, all of which hit.
     pub fn touch_more(&mut self, cache: u32, line: u64, touched: u64) {
         if let Some(at) = self.last(cache, line) {
             self.kept[at].touched.all |= touched;
         }
     }
 
-    /// A line is fetched, which an access touches. Returns whether lines were given up: none of those may keep its mark.
+    /// A line is fetched by an access. Returns whether lines were dropped: none of those may keep
+    /// its mark.
     pub fn fetch(
         &mut self,
         (cache, core): (u32, u32),
@@ -203,17 +210,17 @@ impl Stays {
         self.last = places.collect();
     }
 
-    /// Says how deep the next of the fetches went, in their order.
+    /// Records the depth of the next fetch, in the order of fetches.
     pub fn answer(&mut self, depth: u8) {
         self.depths.push(depth);
     }
 
-    /// Takes over the answers that another has.
-    pub fn take_answers_of(&mut self, other: &Stays) {
+    /// Takes over the depths that another one has.
+    pub fn take_served_of(&mut self, other: &Residencies) {
         self.depths.extend_from_slice(&other.depths);
     }
 
-    /// Labels the stays that have no label yet.
+    /// Labels the residencies that have no label yet.
     #[inline]
     pub fn label(&mut self, shift: u32, mut label: impl FnMut(Fetched) -> u32) {
         if self.labelled < self.kept.len() {
@@ -225,22 +232,22 @@ impl Stays {
         }
     }
 
-    /// Returns those that are answered.
+    /// Returns the residencies whose depths are known.
     pub fn all(&self, shift: u32) -> Followed {
-        let stay = |kept: &Kept| {
+        let residency = |kept: &Kept| {
             let &Kept { number, core, line, touched, label, .. } = kept;
             let depth = *self.depths.get(number as usize)?;
-            Some(Stay { line: line << shift, core, depth, touched: touched.all, label })
+            Some(Residency { line: line << shift, core, depth, touched: touched.all, label })
         };
-        Followed { stays: self.kept.iter().filter_map(stay).collect(), below: self.below, shift }
+        Followed { residencies: self.kept.iter().filter_map(residency).collect(), below: self.below, shift }
     }
 }
 
-/// Stays of the lines that were followed to the end, those of each line in their order.
+/// Residencies of the lines that were followed to the end; those of each line are in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Followed {
     /// All of them.
-    pub stays: Vec<Stay>,
+    pub residencies: Vec<Residency>,
     /// Hashes of their lines are below it.
     below: u64,
     /// From address to line.
@@ -248,14 +255,15 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// Adds those of another shard of the same caches. So many lines are given up that it is as if one had followed all.
+    /// Adds those of another shard of the same caches. Then drops lines until the result is what
+    /// one shard alone would have followed.
     pub fn add(&mut self, other: Followed) {
-        self.stays.extend(other.stays);
+        self.residencies.extend(other.residencies);
         self.below = self.below.min(other.below);
         loop {
-            let Followed { stays, below, shift } = self;
-            stays.retain(|stay| hash(stay.line >> *shift) < *below);
-            if stays.len() <= MOST || *below <= 1 {
+            let Followed { residencies, below, shift } = self;
+            residencies.retain(|residency| hash(residency.line >> *shift) < *below);
+            if residencies.len() <= MOST || *below <= 1 {
                 return;
             }
             *below /= 2;

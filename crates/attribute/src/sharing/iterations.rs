@@ -1,14 +1,15 @@
-//! Turns of waiting loops: how often a thread looked in vain is the schedule's doing, so only the last look counts.
+//! Iterations of waiting loops: how often a thread looked in vain is the schedule's doing, so only the last look counts.
 
 use memlode_trace::event::{Batch, Mark, SyncKind};
 use memlode_trace::format::flag;
 use memlode_trace::sites::SiteTable;
 
-/// So many accesses behind a look its loop looks again, if it does: a turn of a waiting loop has no more.
-const LONGEST_TURN: usize = 16;
+/// The most accesses between two looks of a waiting loop: its iterations are short.
+const LONGEST_ITERATION: usize = 16;
 
-/// Returns whether an access of a batch is a look in vain: its loop looks again at the same address in the same way, and between
-/// are only such looks and what they learnt. A loop's first look may have a site of its own.
+/// Returns whether an access of a batch is a look in vain: its loop looks again at the same address
+/// in the same way, and between the two are only such looks and what they learnt. A loop's first
+/// look may have a separate site.
 pub(super) fn is_in_vain(sites: &SiteTable, batch: &Batch, at: usize) -> bool {
     let access = batch.accesses[at];
     let site = sites.site(access.site);
@@ -18,7 +19,7 @@ pub(super) fn is_in_vain(sites: &SiteTable, batch: &Batch, at: usize) -> bool {
     let mut mark = batch.marks.partition_point(|&(place, _)| place as usize <= at);
     let next_loop = batch.loops.partition_point(|next| next.access as usize <= at);
     let end = batch.loops.get(next_loop).map_or(batch.accesses.len(), |next| next.access as usize);
-    for (number, next) in batch.accesses[..end].iter().enumerate().skip(at + 1).take(LONGEST_TURN) {
+    for (number, next) in batch.accesses[..end].iter().enumerate().skip(at + 1).take(LONGEST_ITERATION) {
         while let Some((place, between)) = batch.marks.get(mark)
             && *place as usize <= number
         {
@@ -41,7 +42,7 @@ pub(super) fn is_in_vain(sites: &SiteTable, batch: &Batch, at: usize) -> bool {
     false
 }
 
-/// Returns whether a mark of a batch is what its access in front of it learnt.
+/// Returns whether a mark of a batch is something that the access in front of it learnt.
 pub(super) fn is_learnt_by(batch: &Batch, mark: usize, at: usize) -> bool {
     let is_first = |before: usize| batch.marks[before].0 as usize <= at;
     mark.checked_sub(1).is_none_or(is_first) && batch.marks.get(mark).is_some_and(|(place, mark)| {

@@ -15,39 +15,41 @@ pub struct LineFetch {
     pub bytes: u64,
     /// The class of objects that it is one of.
     pub class: ClassId,
-    /// The site that asked for the line.
+    /// The site that fetched the line.
     pub site: SiteId,
-    /// From the block's first byte to the first one that the site touched, to a 64th part of the line.
+    /// The distance from the block's first byte to the first one that the site touched, to a 64th
+    /// part of the line.
     pub offset: u64,
 }
 
 /// A stay of a line in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineStay {
+pub struct LineResidency {
     /// The line's first address.
     pub line: u64,
-    /// The bits of it that were touched meanwhile, by anybody: each stands for a 64th part, or a byte if the line has fewer.
+    /// Its bits that any core touched meanwhile: each stands for a 64th part, or a byte if the line
+    /// has fewer.
     pub touched: u64,
-    /// Its fetch, if that was by an access to this line alone, and for a block that is known.
+    /// Its fetch, if it was by an access to this line alone, for a known block.
     pub fetch: Option<LineFetch>,
 }
 
 /// The stays of some lines in the first level, and how far each fetch had to go.
 #[derive(Clone, Debug, Default)]
-pub struct Stays {
+pub struct Residencies {
     followed: Followed,
     /// Indexed by labels, less 1.
     fetches: Vec<LineFetch>,
     /// Bytes of a line.
     line_bytes: u32,
-    /// Indexed by level: so many cores have a cache together.
+    /// Indexed by level: the number of cores that share a cache.
     shared_by: Vec<u32>,
 }
 
-impl Stays {
+impl Residencies {
     /// Stays in caches of these shapes, and the fetches that they are labelled with.
-    pub(crate) fn new(followed: Followed, fetches: Vec<LineFetch>, levels: &[LevelSpec]) -> Stays {
-        Stays {
+    pub(crate) fn new(followed: Followed, fetches: Vec<LineFetch>, levels: &[LevelSpec]) -> Residencies {
+        Residencies {
             followed,
             fetches,
             line_bytes: levels.first().map_or(0, |level| level.line_bytes),
@@ -56,11 +58,11 @@ impl Stays {
     }
 
     /// Adds those of another shard.
-    pub(crate) fn add(&mut self, mut other: Stays) {
+    pub(crate) fn add(&mut self, mut other: Residencies) {
         let known = self.fetches.len() as u32;
         self.fetches.append(&mut other.fetches);
-        for stay in &mut other.followed.stays {
-            stay.label += if stay.label > 0 { known } else { 0 };
+        for residency in &mut other.followed.residencies {
+            residency.label += if residency.label > 0 { known } else { 0 };
         }
         self.followed.add(other.followed);
     }
@@ -76,19 +78,19 @@ impl Stays {
     }
 
     /// Returns the stays in the caches of a level, 0 being the innermost: of each line, from one fetch to the next one.
-    pub fn at(&self, level: usize) -> Vec<LineStay> {
+    pub fn at(&self, level: usize) -> Vec<LineResidency> {
         let Some(&shared_by) = self.shared_by.get(level) else { return Vec::new() };
-        let mut found: Vec<LineStay> = Vec::new();
+        let mut found: Vec<LineResidency> = Vec::new();
         // The one that goes on, by cache and line.
         let mut open: FxHashMap<(u32, u64), usize> = FxHashMap::default();
-        for stay in &self.followed.stays {
-            let at = open.entry((stay.core / shared_by, stay.line)).or_insert(usize::MAX);
-            if usize::from(stay.depth) > level || *at == usize::MAX {
+        for residency in &self.followed.residencies {
+            let at = open.entry((residency.core / shared_by, residency.line)).or_insert(usize::MAX);
+            if usize::from(residency.depth) > level || *at == usize::MAX {
                 *at = found.len();
-                let fetch = stay.label.checked_sub(1).map(|label| self.fetches[label as usize]);
-                found.push(LineStay { line: stay.line, touched: 0, fetch });
+                let fetch = residency.label.checked_sub(1).map(|label| self.fetches[label as usize]);
+                found.push(LineResidency { line: residency.line, touched: 0, fetch });
             }
-            found[*at].touched |= stay.touched;
+            found[*at].touched |= residency.touched;
         }
         found
     }

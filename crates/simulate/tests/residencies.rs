@@ -9,7 +9,7 @@ use memlode_simulate::{Hierarchy, MemRef, Straddle, Tag, touch_lines};
 use proptest::prelude::*;
 
 /// The stays of a line in a core's first level: how deep each fetch went, and which bytes were touched then.
-type Stays = BTreeMap<(u32, u64), Vec<(u8, u64)>>;
+type Residencies = BTreeMap<(u32, u64), Vec<(u8, u64)>>;
 
 /// Answers by tag and depth.
 type Told = BTreeMap<(Tag, u8), u64>;
@@ -31,10 +31,10 @@ proptest! {
         }
         (levels[0].bytes, levels[0].shared_by) = (sets * u64::from(levels[0].ways * line_bytes), 1);
         let empty = Hierarchy::new(&levels, cores).unwrap();
-        let (mut plain, mut following) = (empty.clone(), empty.with_stays(one_of));
+        let (mut plain, mut following) = (empty.clone(), empty.with_residencies(one_of));
         let (mut told, mut told_following) = (Told::new(), Told::new());
         let mut naive = Naive::new(&levels, cores, Straddle::Apart);
-        let mut seen = Stays::new();
+        let mut seen = Residencies::new();
         let mut last: HashMap<(u32, u64), (usize, u32)> = HashMap::new();
         for (number, access) in trace.iter().enumerate() {
             for (address, bytes) in touch_lines(access.address, access.bytes.into(), line_bytes) {
@@ -43,17 +43,17 @@ proptest! {
                 naive.access(access.core, address, bytes, access.write);
                 let missed = |(event, ..): &&(Event, usize, usize, u64)| *event == Event::Miss;
                 let depth = naive.events.iter().filter(missed).count() as u8;
-                let stays = seen.entry(key).or_default();
+                let residencies = seen.entry(key).or_default();
                 if depth > 0 {
-                    stays.push((depth, 0));
-                    last.insert(key, (stays.len() - 1, 0));
+                    residencies.push((depth, 0));
+                    last.insert(key, (residencies.len() - 1, 0));
                 }
-                let (stay, accesses) = last.get_mut(&key).unwrap();
+                let (residency, accesses) = last.get_mut(&key).unwrap();
                 *accesses += 1;
                 let grain = u64::from(line_bytes).div_ceil(64);
                 // What was hit often is left alone until it is fetched again.
                 for byte in 0..u64::from(if *accesses <= 128 { bytes } else { 0 }) {
-                    stays[*stay].1 |= 1 << ((address + byte - key.1) / grain);
+                    residencies[*residency].1 |= 1 << ((address + byte - key.1) / grain);
                 }
             }
             let access = MemRef::read(access.core, access.address, access.bytes).writing(access.write);
@@ -69,9 +69,9 @@ proptest! {
         following.settle(|tag, depth, times| *told_following.entry((tag, depth)).or_default() += times);
         prop_assert_eq!(told, told_following);
         prop_assert_eq!(plain.counters(), following.counters());
-        let mut found = Stays::new();
-        for stay in following.stays().stays {
-            found.entry((stay.core, stay.line)).or_default().push((stay.depth, stay.touched));
+        let mut found = Residencies::new();
+        for residency in following.residencies().residencies {
+            found.entry((residency.core, residency.line)).or_default().push((residency.depth, residency.touched));
         }
         // Of too many, some are given up: of a line all or none.
         if one_of > 1 || seen.values().map(Vec::len).sum::<usize>() > 4096 {
@@ -81,7 +81,7 @@ proptest! {
     }
 }
 
-/// More stays than are kept: those of the lines that are left are all there, whoever followed them.
+/// With more residencies than are kept, those of the remaining lines are all there, for any shards.
 #[test]
 fn shards_give_up_the_lines_that_one_would() {
     let level = |sets: u64| memlode_simulate::LevelSpec {
@@ -90,12 +90,12 @@ fn shards_give_up_the_lines_that_one_would() {
         line_bytes: 64,
         shared_by: 1,
     };
-    let empty = Hierarchy::new(&[level(8), level(64)], 1).unwrap().with_stays(2);
+    let empty = Hierarchy::new(&[level(8), level(64)], 1).unwrap().with_residencies(2);
     let mut alone = empty.clone();
     let mut shards = [empty.clone(), empty];
-    for turn in 0..3 {
+    for iteration in 0..3 {
         for line in 0..100_000u64 {
-            let access = MemRef::read(0, line * 64 + turn * 8, 8);
+            let access = MemRef::read(0, line * 64 + iteration * 8, 8);
             alone.access_later(access);
             shards[(line % 2) as usize].access_later(access);
             if line % 200 == 0 {
@@ -106,19 +106,18 @@ fn shards_give_up_the_lines_that_one_would() {
     }
     alone.settle(|_, _, _| {});
     shards.iter_mut().for_each(|shard| shard.settle(|_, _, _| {}));
-    let by_line = |stays: memlode_simulate::Followed| {
+    let by_line = |residencies: memlode_simulate::Followed| {
         let mut lines: BTreeMap<u64, Vec<(u8, u64)>> = BTreeMap::new();
-        stays
-            .stays
-            .iter()
-            .for_each(|stay| lines.entry(stay.line).or_default().push((stay.depth, stay.touched)));
+        residencies.residencies.iter().for_each(|residency| {
+            lines.entry(residency.line).or_default().push((residency.depth, residency.touched))
+        });
         lines
     };
-    let [mut both, second] = shards.map(|shard| shard.stays());
+    let [mut both, second] = shards.map(|shard| shard.residencies());
     both.add(second);
-    let alone = by_line(alone.stays());
+    let alone = by_line(alone.residencies());
     assert_eq!(by_line(both), alone);
     // One of 128 is left: one of 64 would be more stays than there is room for.
     assert!((700..900).contains(&alone.len()), "{}", alone.len());
-    assert!(alone.values().all(|stays| *stays == [(2, 0xff), (2, 0xff00), (2, 0xff_0000)]));
+    assert!(alone.values().all(|residencies| *residencies == [(2, 0xff), (2, 0xff00), (2, 0xff_0000)]));
 }
