@@ -121,8 +121,8 @@ pub fn plan(
     })
 }
 
-/// Cuts a trace into `parts` for who looks at its accesses by themselves: into `chunks`, which know neither levels nor objects nor
-/// order; into `stretches` of replay order; or not at all (`whole`).
+/// Cuts a trace into `parts` for code that reads the accesses itself: into `chunks`, which know
+/// neither levels nor objects nor order; into `stretches` of replay order; or not at all (`whole`).
 #[pyfunction]
 #[pyo3(signature = (path, cut, parts, machine = "host"))]
 pub fn plan_rows(py: Python<'_>, path: PathBuf, cut: &str, parts: u32, machine: &str) -> PyResult<Vec<Task>> {

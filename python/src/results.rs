@@ -30,7 +30,7 @@ pub fn names() -> Vec<&'static str> {
 struct Reported {
     machine: Machine,
     report: Report,
-    /// The counts that it was made of; `None` if it was kept.
+    /// The counts of the report; `None` if it was a kept one.
     counted: Option<(Profile, CostModel)>,
 }
 

@@ -42,7 +42,7 @@ fn leads(program: &str, answer: &Answer) -> Value {
     finding
 }
 
-/// Sixty lines with as many arrays, of which none has much.
+/// Sixty lines with as many arrays, each with a small part of the wait.
 #[test]
 fn many_lines_of_little_are_one_finding() {
     let lines: String = (0..60).map(|array| format!("sum += arrays[{array}][i];\n")).collect();
@@ -78,7 +78,7 @@ int main(void) {{
     assert!(finding["cost"]["wait_share"].as_f64() > Some(0.8), "{finding}");
 }
 
-/// A hundred functions that look through the same orders, of which none has much.
+/// A hundred functions that look through the same orders, each with a small part of the wait.
 #[test]
 fn many_functions_of_little_are_one_finding() {
     let members = ["id", "price", "weight", "place"];

@@ -346,8 +346,8 @@ fn a_function_that_is_never_called_is_said() {
     assert_one_sentence(&output, &["main"]);
 }
 
-/// A call is looked at where its buffer was moved: a loop of single floats crosses no lines, and aliases only where the two
-/// buffers begin at nearly the same place of a page.
+/// A call is examined at each place of its buffer: a loop of single floats crosses no lines, and
+/// aliases only where the two buffers begin at nearly the same place of a page.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_buffer_is_moved_and_calls_are_looked_at() {

@@ -142,7 +142,7 @@ fn a_sample_says_so_and_is_near_the_truth() {
     assert!(most - least < 0.1, "{sample}");
 }
 
-/// In an inner loop, recording is taken up and cannot be left; where that loop is over, it can.
+/// In an inner loop, recording may begin but not end; behind that loop, it can end.
 #[test]
 fn bursts_come_and_go_in_loops_without_calls() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Machines with other lines than of 64 bytes: everything that speaks of lines means the machine's.
+//! Machines with lines of other sizes than 64 bytes: everything about lines uses the machine's.
 
 use std::collections::BTreeSet;
 

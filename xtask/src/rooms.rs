@@ -1,4 +1,4 @@
-//! `cargo xtask check`: rooms inside a crate. A file names rooms on its own floor's way down only.
+//! `cargo xtask check`: rooms inside a crate. A file may use only rooms below its own.
 
 use std::fs;
 use std::path::Path;

@@ -52,8 +52,8 @@ pub trait Analysis: Send + Sync + Sized + 'static {
     /// Nothing seen yet.
     fn start(&self) -> Self::State;
 
-    /// Takes a batch of accesses. Names that the batch does not speak of may be missing in the view, as the
-    /// trace may still be written. Analyses of counted cells take none.
+    /// Takes a batch of accesses. Names that the batch does not use may be missing in the view, as
+    /// the trace may still be written. Analyses of counted cells take none.
     fn observe(&self, _state: &mut Self::State, _rows: &AnnotatedAccesses, _view: &View<'_>) {}
 
     /// Adds what another part of the trace showed. Where parts are stretches of time, `later` follows.
@@ -102,7 +102,8 @@ pub enum Reads {
     Rows,
 }
 
-/// Into which parts a trace may be split so that the merged result is that of the whole, to the digit.
+/// The parts into which a trace may be split so that the merged result is that of the whole, to the
+/// digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splits {
     /// Splits by chunk, in any order, each decoded without the rest of the trace: it looks neither at objects, nor at levels, nor at

@@ -8,7 +8,7 @@ use memlode_trace::sites::{Site, SiteTable};
 
 use crate::Callers;
 
-/// Calls have this part of the cost together before the next ones are looked at.
+/// Calls must have this part of the cost together before the next ones are considered.
 const ALL: f64 = 0.99;
 
 /// Calls with a smaller part are left out.

@@ -135,7 +135,8 @@ pub struct Density {
     pub used_with_bytes: u64,
     /// Bytes of a line.
     pub line_bytes: u64,
-    /// Bytes that are used of a line of the type while it is there, in the mean; `line_bytes` where the lines have other data, too.
+    /// Mean bytes used of a line of the type during a residency; `line_bytes` if the lines have
+    /// other data, too.
     pub line_used_bytes: u64,
     /// The level that is meant, 0 being the innermost.
     pub level: usize,
@@ -159,7 +160,7 @@ pub enum Suggestion {
 /// A reason to doubt a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
-    /// In a sample: by how much its share is larger than that of the next finding.
+    /// In a sample: the difference between its share and the next finding's.
     Lead(Estimate),
 }
 

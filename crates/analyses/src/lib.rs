@@ -61,7 +61,7 @@ pub fn findings(view: &View<'_>) -> Vec<Finding> {
     found
 }
 
-/// In a sample: how far the shares of findings may be off, and the differences from one to the next.
+/// In a sample: the errors of the shares of findings, and of the differences from one to the next.
 fn doubt(view: &View<'_>, findings: &mut [Finding]) {
     let Some(tables) = view.counted else { return };
     let mut number_of: FxHashMap<(What, Place), usize> = FxHashMap::default();

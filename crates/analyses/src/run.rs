@@ -64,7 +64,7 @@ impl Run {
         self.running.iter().any(|step| step.running.reads_levels())
     }
 
-    /// The rows that they look at, of a replay that is theirs.
+    /// The options of their own replay.
     pub fn options(&self) -> Options {
         let extras = self.running.iter().map(|step| step.running.extras());
         Options { blocks: true, extras: extras.fold(Extras::default(), Extras::and), ..Options::default() }

@@ -57,7 +57,8 @@ pub struct SavedVariable {
     offset: u16,
     bytes: u16,
     is_shared: bool,
-    /// Accesses by cell: of one that is not shared, the last that read and the last that wrote at most.
+    /// Accesses by cell; for a variable that is not shared, at most the last reader and the last
+    /// writer.
     by: Vec<(u32, u64)>,
 }
 

@@ -432,7 +432,8 @@ fn in_two(cell: &Cell, seed: u64) -> [Cell; 2] {
     [Cell { counts: one, ..cell.clone() }, Cell { counts: other, ..cell.clone() }]
 }
 
-/// Without this, an analysis that declares nothing would pass, and so would a test that sees no difference.
+/// Without this, an analysis that declares nothing would pass, and so would a test that sees no
+/// difference.
 #[test]
 fn ways_that_are_not_declared_differ() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum CountRefusal {
     /// The machine has no performance-monitoring unit that the kernel knows: many guests do not.
     NoUnit,
-    /// The unit is there, and this event is not.
+    /// The unit is there, but not this event.
     NoEvent,
     /// There is no table of events of this processor.
     NoTable,

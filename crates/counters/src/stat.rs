@@ -131,7 +131,7 @@ pub struct RatioFound {
     pub formula: String,
     /// A note on the formula on this processor.
     pub note: Option<String>,
-    /// Another source holds the codes of its events, too.
+    /// A second source has the codes of its events, too.
     pub checked: bool,
     /// Its values.
     #[serde(flatten)]

@@ -202,8 +202,9 @@ impl Folder {
         door::below(fd(self, &parent), last)
     }
 
-    /// The directory that a name lies in, `None` for this one, and its last component. One after
-    /// the other is opened, as a link in the place of a directory leads out of the folder, too.
+    /// The directory that a name lies in, `None` for this one, and its last component. Directories
+    /// are opened one after the other, since a link in the place of one leads out of the folder,
+    /// too.
     fn parent<'a>(&self, name: &'a Path) -> io::Result<(Option<OwnedFd>, &'a Path)> {
         let mut parent: Option<OwnedFd> = None;
         let mut components = name.components().peekable();

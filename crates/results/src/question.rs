@@ -29,13 +29,13 @@ pub struct Question {
 pub struct MachineIdentity {
     /// Its short name.
     pub name: String,
-    /// A hash of all that is known of it, as [`fingerprint`] makes one.
+    /// A hash of the description, made by [`fingerprint`].
     pub hash: String,
 }
 
 impl MachineIdentity {
-    /// A machine by its name and all that is known of it: files of machines may be edited, and `host` is another one
-    /// elsewhere.
+    /// A machine by its name and description: machine files may be edited, and `host` is another
+    /// machine elsewhere.
     pub fn of(name: &str, known: &impl Debug) -> MachineIdentity {
         MachineIdentity { name: name.to_string(), hash: fingerprint(format!("{known:?}").as_bytes()) }
     }

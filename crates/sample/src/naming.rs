@@ -288,8 +288,8 @@ fn is_on_stack(address: u64, state: &SampledState) -> bool {
     (stack.saturating_sub(STACK_BELOW)..stack.saturating_add(STACK_ABOVE)).contains(&address)
 }
 
-/// The access that a sample's instruction waits for: its own, or that of the instruction in front of it, if the program
-/// comes from there.
+/// The access that a sample's instruction waits for: its own, or that of the instruction before it,
+/// if the program comes from there.
 fn waiting(program: &ProgramFile, typing: &mut Typing, sampled: u64, skid: u8) -> TypedAccess {
     let own = |typing: &mut Typing| typing.at(program, sampled);
     if skid == 0 || sampled == 0 {

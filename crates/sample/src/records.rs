@@ -25,7 +25,7 @@ pub mod field {
     pub const CPU: u64 = 1 << 7;
     /// Events that the sample stands for.
     pub const PERIOD: u64 = 1 << 8;
-    /// The event's number of its own.
+    /// The event's own number.
     pub const STREAM_ID: u64 = 1 << 9;
     /// Data of a tracepoint.
     pub const RAW: u64 = 1 << 10;
@@ -144,7 +144,7 @@ pub struct Record {
 /// The event itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordEvent {
-    /// The clock, or a counter, met the program.
+    /// The clock, or a counter, interrupted the program.
     Sample(SampleRecord),
     /// A file was mapped.
     Map {

@@ -39,7 +39,7 @@ pub struct SampledCost {
     pub samples: u64,
     /// Samples that have the latency of the access.
     pub timed: u64,
-    /// Cycles that these took in the mean; none if there are none.
+    /// Mean cycles of these; `None` if there are none.
     pub cycles: Option<f64>,
     /// The part of the cycles of all samples, 0 to 1; none if there are none.
     pub share: Option<f64>,

@@ -352,7 +352,8 @@ pub fn levels(machine: &Machine) -> Vec<LevelShape> {
 }
 
 impl TypeBudget {
-    /// Returns the use that some recordings make of a type. `None` if there are none, or one has it not.
+    /// Returns the use that some recordings make of a type. `None` if there are none, or one lacks
+    /// the type.
     pub fn of(name: &str, usages: &[Usage]) -> Option<TypeBudget> {
         let mut budget: Option<TypeBudget> = None;
         for usage in usages {

@@ -79,7 +79,7 @@ pub(crate) enum MovedObject {
         /// An index into [`Moved::layouts`].
         layout: usize,
         bases: Box<[u64]>,
-        /// The number of elements of the parts behind the first that lie in front of this object's.
+        /// The number of elements of the parts behind the first that lie before this object's.
         elements_before: u64,
     },
     /// It is one element with another layout, with other data behind it.
@@ -268,7 +268,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Adds a piece, and in front of an element's first cold one the link that leads there.
+    /// Adds a piece, and before an element's first cold piece the link that leads there.
     fn push(&self, element: u64, piece: PartPiece, is_linked: &mut bool, pieces: &mut Vec<MappedPiece>) {
         let size = self.layout.structure().bytes;
         let offset = element * size + piece.was;

@@ -29,7 +29,7 @@ const IMAGE_BYTES: u64 = 1 << 36;
 pub struct Footprint {
     /// Objects.
     pub objects: u64,
-    /// Bytes that they had, all together.
+    /// Their original bytes, all together.
     pub before: u64,
     /// Bytes that they have.
     pub after: u64,
@@ -188,7 +188,8 @@ enum How {
     Plain,
     /// A part of another one.
     Inside { outer: u64, offset: u64 },
-    /// Another layout; with elements of the cold part in front of its own, in the pool, if that is where they are.
+    /// Another layout; if elements of its cold part lie in the pool, the number of those before its
+    /// own.
     Layout { layout: usize, pooled: Option<u64> },
     /// One element of another layout, with other data behind it.
     Headed { layout: usize },

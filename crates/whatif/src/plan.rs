@@ -509,7 +509,7 @@ pub(crate) fn element_of(known: &PlanInputs<'_>, home: &Home) -> Option<u64> {
     sizes.iter().copied().min()
 }
 
-/// The record that the objects of a class are made of, and its size.
+/// The record in the objects of a class, and its size.
 pub(crate) fn record_of(names: &SiteTable, class: &Class) -> Option<(LayoutId, u64)> {
     let layouts = names.layouts();
     let id = match &class.home {

@@ -40,7 +40,8 @@ pub struct Predictor<'a> {
     pub machine: &'a Machine,
     /// The set-up of the machine, if its rules are simulated; else it is simulated as `report` does.
     pub setup: Option<&'a Setup>,
-    /// In which order the program's threads take lines from each other; none: side by side if the creation of all was recorded.
+    /// The order of the program's threads when they take lines from each other; `None`: side by
+    /// side if the creation of all was recorded.
     pub order: Option<Order>,
     /// Threads to use.
     pub threads: usize,
@@ -97,7 +98,7 @@ impl Predictor<'_> {
         Some(setup)
     }
 
-    /// Counts the trace under a plan, of which `allocators` place the blocks.
+    /// Counts the trace under a plan, whose blocks `allocators` place.
     ///
     /// # Errors
     /// That the machine cannot be simulated, or the blocks not be placed.
@@ -218,7 +219,8 @@ impl Predictor<'_> {
         Cycles::of(&predicted.profile, costs, self.machine, kernel)
     }
 
-    /// Finds how far a run's cycles differ with the placement of its objects alone, of a part of the trace with this profile.
+    /// Finds how far a run's cycles vary with the placement of its objects alone, on a part of the
+    /// trace with this profile.
     ///
     /// # Errors
     /// That the machine cannot be simulated.

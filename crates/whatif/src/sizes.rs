@@ -7,7 +7,8 @@ use crate::plan::{ElementPlaces, ObjectEdit, SpreadElements};
 /// Copies of threads, and parts of elements that are dealt, are on pairs of lines of their own: prefetchers fetch pairs.
 pub(crate) const APART: u64 = 128;
 
-/// Blocks of more bytes, of which most is no header, are taken for memory that a program shares out itself.
+/// Blocks of more bytes than this that are mostly no header are taken for memory that a program
+/// divides itself.
 const LARGEST_HEADED: u64 = 4096;
 
 /// Bytes that C++ keeps in front of arrays.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::named::name_of;
 use crate::plan::{PlanInputs, element_of, record_of};
 
-/// Types and objects that wait for less of all the waiting are left alone.
+/// Types and objects with a smaller part of all waiting are left out.
 const LEAST_SHARE: f64 = 0.03;
 
 /// Objects with less than this part of the run's cycles are left out: no edit of them is worth

@@ -133,7 +133,7 @@ impl Link {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends `bytes` in frames like the first, of which only the last has the flags.
+    /// Sends `bytes` in frames like the first; only the last one has the flags.
     fn pieces(&self, first: WireFrame, bytes: &[u8]) -> Result<(), Error> {
         let mut line = self.line();
         let mut rest = bytes;

@@ -130,8 +130,8 @@ impl Server {
         }
     }
 
-    /// Takes the next connection and lets it show on a thread of its own that it knows the token; a trace that begins is received
-    /// there, and `over` called with whether it came whole.
+    /// Takes the next connection, and lets it prove on its own thread that it knows the token. A
+    /// trace that begins is received there; then `over` is called with whether it came whole.
     fn greet_next(
         &self,
         open: &Arc<dyn Open>,

@@ -55,7 +55,7 @@ impl Token {
     }
 }
 
-/// The side that proves: one side's proof is no good for the other, which might send it back.
+/// The side that proves: a proof of one side is invalid for the other, which might send it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Sender,

@@ -54,7 +54,7 @@ pub struct Pair {
     weight: u64,
     low20: u64,
     least: u32,
-    /// From the store to the load, of the closest conflict.
+    /// Distance from the store to the load, of the closest conflict.
     apart: i64,
     /// Pages of the load and of the store, where these are two: [`MOST_PAGES`] at most.
     pages: FxHashSet<(u64, u64)>,

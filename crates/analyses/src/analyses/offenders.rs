@@ -297,7 +297,8 @@ fn finding(counted: &Counted<'_>, group: Group, whole: &Whole) -> Finding {
     }
 }
 
-/// The most accesses ahead that are worth naming: of more, caches lose the first before they are used.
+/// The largest distance in accesses that is named: at larger ones, caches lose the first lines
+/// before they are used.
 const FARTHEST: f64 = 64.0;
 
 /// A level that answers this part of the misses is one that a prefetch has to be in time for.

@@ -284,7 +284,8 @@ impl Shared {
         Table::plain(&Shared::META.tables[0], rows.into_iter().map(row).collect())
     }
 
-    /// Lines of cache in which threads have variables of their own: by the data of the two busiest threads.
+    /// Lines of cache in which threads have separate variables, by the data of the two busiest
+    /// threads.
     fn lines_table(&self, variables: &Variables, view: &View<'_>) -> Table {
         let mut sums: FxHashMap<(What, What), (u64, u64, u64)> = FxHashMap::default();
         for line in variables.lines() {

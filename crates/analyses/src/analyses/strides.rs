@@ -56,7 +56,7 @@ use crate::{
 /// Steps kept for each access.
 const KEPT: usize = 4;
 
-/// A pattern is that of so large a part of the steps.
+/// A walk has a pattern if at least this part of its steps follows it.
 const MOST: f64 = 0.8;
 
 /// Steps up to this many bytes are nearby: a page.

@@ -49,7 +49,7 @@ pub struct Temporaries {
 /// A block that has not ended.
 struct Alive {
     object: u32,
-    /// The access that it began in front of.
+    /// The access before which it began.
     from: u64,
 }
 
@@ -69,7 +69,7 @@ pub struct Sum {
 /// The blocks so far.
 #[derive(Default)]
 pub struct Blocks {
-    /// Keyed by where they begin, each process by itself: with their size.
+    /// Keyed by process and beginning: live blocks, with their size.
     alive: FxHashMap<u64, (Alive, u64)>,
     /// Indexed by object.
     objects: Vec<Sum>,

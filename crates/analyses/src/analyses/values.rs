@@ -149,7 +149,7 @@ struct Facts {
     is_shared: bool,
     is_prefetch: bool,
     is_float: bool,
-    /// Bytes of a value, of which an access may have several; 0 if that is not known.
+    /// Bytes of a value, of which an access may have several; 0 if they are unknown.
     element_bytes: u64,
 }
 

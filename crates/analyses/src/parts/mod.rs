@@ -109,10 +109,11 @@ pub fn plan(
     Ok(cuts.iter().flat_map(tasks).collect())
 }
 
-/// Makes a task without questions for each part, for who looks at rows by themselves ([`Task::prepare`]).
+/// Makes a task without analyses for each part, for callers that read the rows themselves
+/// ([`Task::prepare`]).
 ///
 /// # Errors
-/// That the directory's name is no text.
+/// If the directory's name is no text.
 pub fn plan_rows(trace: &Trace, machine: &str, cut: Cut, parts: u32) -> Result<Vec<Task>, BadArgument> {
     let directory = directory(trace)?;
     let parts = if cut == Cut::Whole { 1 } else { parts.max(1) };

@@ -561,7 +561,7 @@ fn refuse(not_started: NotStarted) -> u8 {
     not_started.status
 }
 
-/// The first directory named after the program that is free, made: of several that look for one, each gets its own.
+/// Makes the first free directory named after the program; concurrent processes get different ones.
 fn named_after(args: &RecordingArgs, program: &Path) -> Result<DirectoryStore> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let first = format!("memlode-{name}-trace");

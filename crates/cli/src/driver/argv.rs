@@ -150,7 +150,7 @@ pub fn parse(args: &[OsString], read: &dyn Fn(&OsStr) -> Option<Vec<u8>>) -> Req
     scan.finish()
 }
 
-/// A command line with its response files read; `None` if some of it is no text.
+/// A command line with its response files read; `None` if a part of it is no text.
 pub fn flat(args: &[OsString], read: &dyn Fn(&OsStr) -> Option<Vec<u8>>) -> Option<Vec<String>> {
     let mut flat = Vec::new();
     args.iter().for_each(|arg| flatten(arg, 0, read, 0, &mut flat));

@@ -118,7 +118,7 @@ fn advised((item, place): (&WhatIf, usize)) -> Value {
     })
 }
 
-/// The line that a reader can change: of a library's text, the one that it was inlined into.
+/// The line that a reader can change: for a library's text, the one into which it was inlined.
 fn shown(position: &Position) -> &Position {
     position.inlined_into.as_deref().unwrap_or(position)
 }

@@ -50,7 +50,8 @@ fn add(out: &mut Columns, id: &str, holds: Holds, values: &[&NamedValue]) {
     }
 }
 
-/// Returns the beginning of the names of several columns that are made of one: nothing for the analysis's only one of its kind.
+/// Returns the prefix of the columns of one value: empty if the analysis has only one value of its
+/// kind.
 fn prefix(id: &str, usual: &str) -> String {
     match id.strip_suffix(usual).unwrap_or(id).trim_end_matches('_') {
         "" => String::new(),

@@ -35,7 +35,7 @@ pub fn numbers(out: &mut Columns, levels: &[&str], rows: &[&Numbers]) {
     standard_errors(out, levels, rows);
 }
 
-/// Adds how far the numbers of a sample may be off; of a whole recording there is nothing to add.
+/// Adds the standard errors of a sample's numbers; a whole recording has none.
 fn standard_errors(out: &mut Columns, levels: &[&str], rows: &[&Numbers]) {
     if rows.iter().all(|row| row.standard_errors.is_none()) {
         return;

@@ -88,7 +88,7 @@ pub struct Huge {
     pub different_colliding: usize,
 }
 
-/// Probes all pairs of as many pages of this process's own memory.
+/// Probes all pairs of `pages` pages of this process's memory.
 ///
 /// # Errors
 /// If the system gives no memory.

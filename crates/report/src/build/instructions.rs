@@ -21,7 +21,7 @@ use crate::names::demangle;
 /// Functions that an access was inlined through, each with line and column, the innermost first.
 type Chain = Vec<(String, u32, u32)>;
 
-/// A site as a line has it: its chain, the kind of access and its bytes.
+/// A site by line: its chain, the kind of access and its bytes.
 type SiteKey = (Chain, SiteKind, u32);
 
 /// The accesses of a trace by site, for instructions.
@@ -132,7 +132,8 @@ fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or_else(|| path.to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The position of code with its functions, as a report has it: of a library's text, the line outside of libraries, too.
+/// The position of code with its functions, as in a report: for a library's text also the line
+/// outside of libraries.
 fn position(frames: &[DebugFrame]) -> Option<Position> {
     let of = |frame: &DebugFrame| {
         let position = frame.position.as_ref()?;

@@ -264,7 +264,7 @@ fn waited(wait: &Wait) -> model::Wait {
     }
 }
 
-/// To tenths of a cycle: a model's digits behind that mean nothing.
+/// Rounds to tenths of a cycle: further digits of a model mean nothing.
 fn rounded(cycles: f64) -> f64 {
     (cycles * 10.0).round() / 10.0
 }
@@ -289,8 +289,8 @@ pub(crate) struct Builder<'a> {
     pub borrowed: &'a Borrowed,
 }
 
-/// Finds the data at a place, and the places, most accesses of which have no line of their own, but that of a neighbouring
-/// instruction.
+/// Finds the data at a place, and the places, whose accesses mostly have no line of their own, but
+/// that of a neighbouring instruction.
 pub(crate) fn borrowed(tables: &Tables<'_>, names: &SiteTable) -> Borrowed {
     let cells = tables.cells().iter();
     most_borrowed(names, cells.map(|cell| (names.site(cell.site), cell.counts.accesses())))

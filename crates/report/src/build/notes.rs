@@ -77,7 +77,7 @@ pub fn is_complete(trace: &Trace, replayed: Option<&Replayed>) -> bool {
         && replayed.is_none_or(|replayed| replayed.damaged.is_empty())
 }
 
-/// Why nothing of a replayed trace could be decoded, as a sentence, if so.
+/// The reason why nothing of a replayed trace could be decoded, as a sentence, if so.
 pub fn nothing_decoded(trace: &Trace, replayed: &Replayed) -> Option<String> {
     let first = || replayed.damaged.first().map(|(_, error)| error.to_string()).unwrap_or_default();
     (replayed.chunks == 0 && !replayed.stopped)
@@ -136,7 +136,7 @@ pub fn nothing_recorded(trace: &Trace) -> String {
     }
 }
 
-/// Why none of the processes that wanted to be recorded was, if so.
+/// The reason why none of the processes that wanted to be recorded was, if so.
 fn refused(trace: &Trace) -> Option<&str> {
     let notes = &trace.manifest().summary.as_ref()?.notes;
     notes.first().filter(|_| trace.processes().is_empty()).map(String::as_str)

@@ -63,7 +63,7 @@ fn value(naming: Naming<'_>, found: &Value) -> model::Value {
     }
 }
 
-/// Data by one name, as the paper on shared variables has it: `stats.hits`, `counter`.
+/// The single name of data, as in the paper on shared variables: `stats.hits`, `counter`.
 fn data_name(data: &model::Data) -> String {
     match (&data.ty, &data.member, &data.variable) {
         (Some(ty), Some(member), _) => format!("{ty}.{member}"),

@@ -41,7 +41,7 @@ struct Sum {
     missed: BTreeSet<ThreadId>,
     other: BTreeSet<ThreadId>,
     other_class: Option<ClassId>,
-    /// A variable by which the first and the other access reach their data.
+    /// Variables by which the first and the other access reach their data, if known.
     variables: (Option<StringId>, Option<StringId>),
 }
 

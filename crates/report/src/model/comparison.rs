@@ -12,7 +12,7 @@ pub struct Comparison {
     pub before: Compared,
     /// The other one.
     pub after: Compared,
-    /// The part of a run's cycles by which the placement of objects alone changes it, if that is known.
+    /// The part of a run's cycles that the placement of objects alone changes, if it is known.
     pub noise: Option<f64>,
     /// Members of types, and variables and arrays that have none; like the other tables, the
     /// largest change comes first.
@@ -52,7 +52,7 @@ pub struct Compared {
 /// A row of both.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Change<S> {
-    /// Its subject, as the report has it that has it last.
+    /// Its subject, from the last report that has it.
     #[serde(flatten)]
     pub subject: S,
     /// Its status.
@@ -98,7 +98,7 @@ pub struct WhatIf {
     pub confidence: Confidence,
     /// The unedited trace, and the edited one.
     pub comparison: Comparison,
-    /// The line that the edits change most, where it was looked for.
+    /// The line that the edits change most, if it was determined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Located>,
     /// Other edits that were tried, the best first.
@@ -154,7 +154,7 @@ pub struct MemoryUse {
     pub objects: u64,
     /// Their bytes as they are.
     pub bytes_before: u64,
-    /// Their bytes as they would be.
+    /// Their bytes under the edits.
     pub bytes_after: u64,
     /// Objects of an edited type that do not change.
     pub objects_left: u64,

@@ -23,7 +23,7 @@ pub struct Finding {
     pub edit: Option<Edit>,
     /// Reasons to doubt it.
     pub doubt: Vec<Doubt>,
-    /// The source line, where sources were looked at.
+    /// The source line, if sources were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceText>,
 }
@@ -127,7 +127,8 @@ pub struct Density {
     pub used_with: Vec<String>,
     /// Bytes of a line.
     pub line_bytes: u64,
-    /// Bytes used of a line of the type while it is there, in the mean. All where its lines have other data, too.
+    /// Mean bytes used of a line of the type during a residency. The whole line if its lines have
+    /// other data, too.
     pub line_used_bytes: u64,
     /// The level whose misses cost most.
     pub level: String,
@@ -154,7 +155,7 @@ pub enum Edit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Doubt {
-    /// In a sample: by how much its share is larger than that of the next finding.
+    /// In a sample: the difference between its share and the next finding's.
     Lead {
         /// The difference.
         value: f64,

@@ -19,7 +19,7 @@ pub struct RecordLayout {
     pub incomplete: bool,
     /// A function that was seen looks into it; otherwise no `cast` and `escapes` are known.
     pub watched: bool,
-    /// A pointer to one is used as one to another record, or the other way round.
+    /// A pointer to one is converted to a pointer to another record, or the other way round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cast: bool,
     /// Its members, in the order of the source.
@@ -47,7 +47,7 @@ pub struct RecordPart {
     /// Its address is given to another function, stored, returned or made a number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub escapes: bool,
-    /// The value of the discriminant that means this variant.
+    /// The value of the discriminant that selects this variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
     /// The record inside, if it has no type that could be looked up by its name.

@@ -218,7 +218,8 @@ pub struct Wait {
     pub overlapping: f64,
     /// For the first touches of lines in fresh memory; not part of `cycles`.
     pub first_touch_cycles: f64,
-    /// Executing the instructions up to the accesses; not part of `cycles`. 0 where nothing is known of them.
+    /// Cycles of the instructions up to the accesses; not part of `cycles`. 0 where they are
+    /// unknown.
     pub instruction_cycles: f64,
 }
 

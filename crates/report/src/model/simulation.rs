@@ -43,11 +43,11 @@ pub struct LevelCauses {
     pub level: String,
     /// Misses of lines that the cache had never been looked up for.
     pub cold: u64,
-    /// Misses that a fully associative cache of the same size would have had, too.
+    /// Misses that a fully associative cache of the same size would also have.
     pub capacity: u64,
-    /// Misses that it would not have had.
+    /// Misses that it would not have.
     pub conflict: u64,
-    /// Misses of lines that another core had written to and held, which it had not taken from the cache.
+    /// Misses of lines that another core had written to and held, and had not taken from the cache.
     pub held_elsewhere: u64,
     /// Misses because of another core's write of the same bytes.
     pub true_sharing: u64,
@@ -59,7 +59,7 @@ pub struct LevelCauses {
     pub fetched_bytes: u64,
     /// Bytes of them that were not used before the line was dropped.
     pub unused_bytes: u64,
-    /// Accesses that had evicted the lines that were missed, the most frequent first, up to ten.
+    /// Accesses that evicted the missing lines, the most frequent first, up to ten.
     pub evicted_by: Vec<Evictor>,
 }
 
@@ -136,7 +136,7 @@ pub struct Alias {
 /// Messages that keep caches the same.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoherenceNumbers {
-    /// Writes that found their line but had to ask for it for themselves.
+    /// Writes that found their line but needed ownership.
     pub upgrades: u64,
     /// Lines that came from another core's cache.
     pub transfers: u64,
@@ -172,7 +172,7 @@ pub struct PrefetchNumbers {
     pub late: u64,
     /// Lines that left unused.
     pub useless: u64,
-    /// Misses of lines that had made room for a prefetch.
+    /// Misses of lines that a prefetch had evicted.
     pub pollution: u64,
 }
 

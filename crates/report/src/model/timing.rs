@@ -91,7 +91,7 @@ pub struct TimedNumbers {
 pub struct StallCycles {
     /// The line was far, and nothing before the access let it begin earlier.
     pub latency: f64,
-    /// The loads that the address or the stored value is made of were not done.
+    /// The loads on which the address or the stored value depends were not done.
     pub chain: f64,
     /// The window was full of instructions that waited.
     pub window: f64,
@@ -101,7 +101,7 @@ pub struct StallCycles {
     pub bandwidth: f64,
     /// The page was not translated.
     pub walk: f64,
-    /// A store in flight had the bytes, or some of them.
+    /// A store in flight had some or all of the bytes.
     pub forwarding: f64,
     /// The store buffer was full.
     pub stores: f64,

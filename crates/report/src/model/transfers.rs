@@ -66,7 +66,7 @@ pub struct SharedData {
     pub ms: f64,
     /// The access that waited.
     pub missed: Side,
-    /// The access that had taken the line, or of true sharing wrote the bytes.
+    /// The access that had taken the line, or for true sharing wrote the bytes.
     pub written: Option<Side>,
 }
 
@@ -106,7 +106,7 @@ pub struct SharedLock {
     pub threads: Vec<u32>,
     /// Number of times that one was taken.
     pub takes: u64,
-    /// Number of these where another thread had it before, in the order that was recorded.
+    /// Number of these where another thread had it before, in the recorded order.
     pub changes: u64,
     /// Number of these if threads took turns.
     pub most_changes: u64,

@@ -88,7 +88,7 @@ pub fn read(path: &Path) -> Result<Contents, String> {
     Ok(found)
 }
 
-/// A range of the file, of which it is known that the file has it.
+/// A range that lies in the file.
 fn bytes(reader: &mut (impl Read + Seek), range: Range<u64>) -> Result<Vec<u8>, String> {
     reader.seek(SeekFrom::Start(range.start)).map_err(|why| why.to_string())?;
     let mut found = Vec::new();

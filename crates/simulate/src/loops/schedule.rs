@@ -36,7 +36,7 @@ use leaves::Leaves;
 pub struct Shape {
     /// Bytes of a line, a power of two.
     pub line_bytes: u64,
-    /// Sets; a line is in the one of its number modulo this.
+    /// Number of sets; a line's set is its number modulo this.
     pub sets: u64,
     /// Lines of a set.
     pub ways: u32,

@@ -29,7 +29,7 @@ pub struct Trial {
     pub is_whole: bool,
 }
 
-/// Two parts of a trace, one of which is quickly replayed; short traces have no second one.
+/// Two parts of a trace, one of which is quickly replayed; short traces have only one.
 pub struct Part {
     glance: TraceStart,
     more: Option<TraceStart>,

@@ -59,7 +59,7 @@ pub struct Label {
 pub struct Location {
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// The last line is that of the function that the others were inlined into.
+    /// The last line is that of the function into which the others were inlined.
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }

@@ -82,8 +82,8 @@ pub fn align<S: Aligned>(before: &[S], after: &[S]) -> Vec<(Option<usize>, Optio
     pairs
 }
 
-/// Pairs of two ascending lists of lines that keep their order, as many as the shorter one has, of which the distances
-/// differ least from one another.
+/// Pairs the lines of two ascending lists in order, as many as the shorter list has, so that their
+/// distances differ least from one another.
 fn in_order(left: &[u32], right: &[u32]) -> Vec<(usize, usize)> {
     if left.len() == right.len() || left.len().max(right.len()) > LARGEST {
         return (0..left.len().min(right.len())).map(|row| (row, row)).collect();

@@ -47,7 +47,7 @@ pub struct Words {
     pub bar: Vec<RunPart>,
     /// Findings, as ranked.
     pub findings: Vec<FindingWords>,
-    /// The reason why there are none, or why the first two may be exchanged.
+    /// The reason why there are no findings, or why the order of the first two is uncertain.
     pub remark: Option<String>,
     /// Notes on what is missing from the trace.
     pub notes: Vec<String>,

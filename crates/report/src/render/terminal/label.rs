@@ -12,7 +12,7 @@ use crate::render::text::{cut, printable};
 /// Columns that a name keeps when it is cut.
 const LEAST_NAME: usize = 8;
 
-/// Rows that begin alike are compared with each other, if they are not more.
+/// Rows that begin alike are compared with each other, up to this many.
 const COMPARED: usize = 64;
 
 /// Text in pieces.

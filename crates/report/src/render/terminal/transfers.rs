@@ -135,7 +135,7 @@ fn write_row(out: &mut String, row: &SharedData, by: &str, is_part: bool, style:
     }
 }
 
-/// In which order threads were replayed, and how far that can be trusted.
+/// A sentence about the order in which threads were replayed, and its limits.
 fn order(found: &Transfers) -> String {
     let mut text = match (&*found.order, found.fineness_ns) {
         ("parallel", _) => {
