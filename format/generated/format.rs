@@ -8,7 +8,7 @@ pub mod version {
     pub const TRACE: u16 = 4;
     /// site table (one per translation unit) inside an ELF image; 2: sections
     pub const TABLE: u16 = 2;
-    /// a trace on its way through a socket; 2: the receiver proves that it knows the token, too
+    /// a trace sent through a socket; 2: the receiver, too, proves that it knows the token
     pub const WIRE: u16 = 2;
     /// shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
     pub const RING: u16 = 3;
@@ -44,15 +44,15 @@ pub mod section {
 
 /// The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod table_section {
-    /// what types are made of (SPEC.md §2.3)
+    /// the layouts of types (SPEC.md §2.3)
     pub const TYPES: u32 = 1;
     /// about how many lie between accesses (SPEC.md §2.4)
     pub const INSTRUCTIONS: u32 = 2;
-    /// whose values addresses and stored data are made of (SPEC.md §2.4)
+    /// the loads on which addresses and stored data depend (SPEC.md §2.4)
     pub const FEEDS: u32 = 3;
-    /// what touches memory in the unit and is not recorded, by reason
+    /// accesses of the unit that are not recorded, by reason
     pub const LEFT_OUT: u32 = 4;
-    /// the user's rules and names of allocators, and whether the unit has something for them
+    /// the user's rules and names of allocators, and whether the unit has matches for them
     pub const ASKED: u32 = 5;
     /// the loads on which the branches behind an access depend (SPEC.md §2.4)
     pub const BRANCHES: u32 = 6;
@@ -60,7 +60,7 @@ pub mod table_section {
     pub const CALLS: u32 = 7;
     /// which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
     pub const EARLIER: u32 = 8;
-    /// what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
+    /// accesses that are executed with a segment and not recorded (SPEC.md §2.6)
     pub const UNRECORDED: u32 = 9;
     /// where the unit was compiled, and checksums of its files (SPEC.md §2.7)
     pub const SOURCES: u32 = 10;
@@ -84,7 +84,7 @@ pub mod module_section {
 
 /// Properties of the section `foreign` of a module file, and of a function in it (bit sets).
 pub mod foreign_flag {
-    /// of a function: its name is known in its own unit alone
+    /// a function whose name is known only in its own unit
     pub const LOCAL: u8 = 1;
     /// of the section: the program is linked statically, so the C library is among its functions
     pub const LIBRARIES: u8 = 2;
@@ -106,7 +106,7 @@ pub mod stream {
     pub const ANCHOR_BYTES: u32 = 8;
     /// words behind a header; a longer segment is split by the pass
     pub const MAX_SEGMENT_WORDS: u32 = 4096;
-    /// object of a create: of a thread whose handle lay where the thread may have freed it
+    /// object of a create whose handle lay in memory that the new thread may have freed
     pub const UNKNOWN_HANDLE: u32 = 1;
 }
 
@@ -142,15 +142,15 @@ pub mod op {
     pub const FREE: u8 = 35;
     /// site; words base, bytes
     pub const UNMAP: u8 = 36;
-    /// words: what the access before moved, 8 bytes a word; an update's memory before, then after
+    /// words: the value that the access before moved, 8 bytes a word; for an update the old value, then the new one
     pub const VALUE: u8 = 48;
-    /// one word: time stamp counter, read when the thread had learnt from others what it had to
+    /// one word: time stamp counter, read after the thread's acquisitions
     pub const STAMP: u8 = 49;
-    /// sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
+    /// sync, address of its object; one word, the time stamp counter: read behind an acquisition, in front of a release
     pub const SYNC: u8 = 50;
 }
 
-/// Events that order threads, and the objects that they do it by. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+/// Events that order threads through objects. Odd ones release the thread's earlier accesses, even ones acquire those released through the object.
 pub mod sync {
     /// an atomic operation that acquires
     pub const ACQUIRE: u8 = 0;
@@ -160,15 +160,15 @@ pub mod sync {
     pub const LOCK: u8 = 2;
     /// and is given back
     pub const UNLOCK: u8 = 3;
-    /// a condition variable, a semaphore, or what is done once was waited for
+    /// the thread waited for a condition variable, a semaphore, or an action that is done once
     pub const WAIT: u8 = 4;
-    /// and somebody who waits for it may go on
+    /// and a waiting thread may go on
     pub const SIGNAL: u8 = 5;
     /// a barrier was left
     pub const LEAVE: u8 = 6;
     /// and somebody is there
     pub const ARRIVE: u8 = 7;
-    /// a thread has ended; the object is what pthread_create calls it
+    /// a thread has ended; the object is its pthread_t
     pub const JOIN: u8 = 8;
     /// and one was created, just before the stamp
     pub const CREATE: u8 = 9;
@@ -204,7 +204,7 @@ pub mod evidence {
 
 /// Properties of a site (bit set).
 pub mod flag {
-    /// the line is that of the nearest instruction that had one, or it stands for what a library function does
+    /// the line is that of the nearest instruction that had one, or the access is a library function's
     pub const APPROXIMATE: u32 = 1;
     /// `flag.atomic`
     pub const ATOMIC: u32 = 2;
@@ -224,27 +224,27 @@ pub mod flag {
     pub const CHASED: u32 = 256;
     /// the address comes out of arithmetic that does more than count, and of no loaded value
     pub const COMPUTED_ADDRESS: u32 = 512;
-    /// the program asks for a way past the caches, as a streaming store does
+    /// the program bypasses the caches, as by a streaming store
     pub const NON_TEMPORAL: u32 = 1024;
-    /// atomic: what stands behind it sees what came before the release that it saw
+    /// atomic: later accesses see those before the release whose value it read
     pub const ACQUIRE: u32 = 2048;
-    /// atomic: who acquires what it leaves sees what stands before it
+    /// atomic: a thread that acquires its value sees the accesses before it
     pub const RELEASE: u32 = 4096;
     /// atomic: it is in the one order of all such accesses; a store empties the store buffer
     pub const SEQUENTIAL: u32 = 8192;
     /// a full fence stands beside it, before the next access or behind the one before
     pub const FENCED: u32 = 16384;
-    /// a load that only asks for a line: nothing waits for it
+    /// a load that only requests a line: nothing waits for it
     pub const PREFETCH: u32 = 32768;
-    /// in a loop that only waits for another thread: an iteration that changes nothing says nothing else
+    /// in a loop that only waits for another thread: an iteration that changes nothing means nothing else
     pub const POLL: u32 = 65536;
-    /// it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
+    /// it adds to its bytes, or is the load or the store of such an addition: nothing else uses the value
     pub const ADDS: u32 = 131072;
 }
 
 /// The form of a type, in the section `types` of a site table.
 pub mod type_form {
-    /// whatever has no members and is none of the others
+    /// a type without members that is none of the others
     pub const SCALAR: u8 = 0;
     /// or a reference
     pub const POINTER: u8 = 1;
@@ -268,7 +268,7 @@ pub mod type_form {
 pub mod type_flag {
     /// declared only: its members are not known
     pub const INCOMPLETE: u32 = 1;
-    /// a function of the unit looks into one, so what it does with the members' addresses was seen
+    /// a function of the unit accesses one, so its uses of the members' addresses are known
     pub const WATCHED: u32 = 2;
     /// only if watched: a pointer to one is used as one to another record, or the other way round
     pub const CAST: u32 = 4;
@@ -284,7 +284,7 @@ pub mod member_kind {
     pub const VIRTUAL_BASE: u8 = 2;
     /// the pointer to the virtual table
     pub const VPTR: u8 = 3;
-    /// of variants: what tells them apart
+    /// of variants: the member that selects one
     pub const DISCRIMINANT: u8 = 4;
     /// the variants of a record that has some
     pub const VARIANTS: u8 = 5;
@@ -296,7 +296,7 @@ pub mod member_kind {
 pub mod member_flag {
     /// `member_flag.bit_field`
     pub const BIT_FIELD: u32 = 1;
-    /// its address is given to another function, stored, returned or made a number
+    /// its address is passed to another function, stored, returned or converted to a number
     pub const ESCAPES: u32 = 2;
 }
 
@@ -322,9 +322,9 @@ pub mod left_out {
     pub const VECTOR: u8 = 3;
     /// an operation of the processor that the pass does not know
     pub const INTRINSIC: u8 = 4;
-    /// an assembly that jumps: what its labels record first may be told late
+    /// an assembly that jumps: the first records at its labels may come late
     pub const ASSEMBLY_JUMP: u8 = 5;
-    /// what a library function looked at, behind a call with nothing behind it
+    /// accesses of a library function behind a tail call
     pub const TAIL_CALL: u8 = 6;
     /// a whole function, naked or otherwise out of reach
     pub const FUNCTION: u8 = 7;
@@ -352,7 +352,7 @@ pub mod ring {
     pub const END_GAP: u32 = 2;
     /// set in end\[k]: recording was off in it; it holds allocations only
     pub const END_DORMANT: u32 = 4;
-    /// a collector without a sign of life is waited for, unless it says otherwise: longer than a receiver is
+    /// the default wait for a collector without a sign of life: longer than that for a receiver
     pub const PATIENCE_MS: u32 = 90000;
     /// `ring.slot_free`
     pub const SLOT_FREE: u32 = 0;
@@ -372,9 +372,9 @@ pub mod off {
     pub const PACE: u32 = 2;
     /// the user stopped it
     pub const USER: u32 = 4;
-    /// before or behind the stretch that was asked for
+    /// before or behind the requested stretch
     pub const WINDOW: u32 = 8;
-    /// outside the regions that were asked for; set by the program
+    /// outside the requested regions; set by the program
     pub const REGION: u32 = 16;
     /// it will not be on again: not even allocations matter
     pub const OVER: u32 = 32;
@@ -402,9 +402,9 @@ pub mod message {
 
 /// Properties of a chunk (bit set).
 pub mod chunk_flag {
-    /// recording had been off: what was done since the stream's chunk before is not known, nor the stack
+    /// recording had been off: accesses since the stream's chunk before are unknown, and so is the stack
     pub const AFTER_GAP: u32 = 1;
-    /// recording was off: of what its thread did meanwhile only allocations are here, without the stack
+    /// recording was off: the chunk has only allocations, without the stack
     pub const DORMANT: u32 = 2;
 }
 
@@ -794,25 +794,25 @@ pub struct ProcessHeader {
     pub unregistered_threads: u32,
     /// kernel id of the thread that ran the exit handlers, 0 before
     pub exiting_thread: u32,
-    /// for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
+    /// the time for which a program waits for a collector whose heartbeat has stopped; 0: for ever
     pub patience_ms: u32,
     /// source of ring generations
     pub generation: u64,
-    /// not 0 once the program went on without its collector, which had shown no sign of life for so long
+    /// not 0 once the program went on without its collector, which had shown no sign of life for that time
     pub given_up: u32,
-    /// not 0 while the program is about to end, or to become another one, by its own will
+    /// not 0 while the program is about to end, or to become another one, regularly
     pub exits: u32,
     /// not 0 once a thread may be cancelled at any instruction
     pub cancels: u32,
-    /// not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
+    /// not 0 once the program has forbidden itself system calls: later accesses are not recorded
     pub sealed: u32,
     /// children that it has forked and that did not find the collector: they are not recorded
     pub lost_children: u32,
     /// not 0 once another copy of the runtime has joined: a thread may have rings of both
     pub copies: u32,
-    /// tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
+    /// tasks that share its memory and are not its threads: their accesses are not recorded, nor those of the thread whose data they share meanwhile
     pub foreign_tasks: u32,
-    /// what follows is read often and written rarely: on a cache line of its own
+    /// the fields behind it are read often and written rarely, so they have their own cache line
     pub pad0: [u8; 44],
     /// off.\*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     pub dormant: u64,
@@ -937,13 +937,13 @@ pub struct RingHeader {
     pub tid: u32,
     /// larger is younger; distinguishes two threads that had the same id
     pub generation: u64,
-    /// generation of the first ring of the same thread: a thread has one more for its signal handlers
+    /// generation of the first ring of the same thread, which has a second one for its signal handlers
     pub owner: u64,
     /// 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
     pub interrupted: u32,
     /// 1 more than the number of the chunk that was last begun while recording was off; 0: none was
     pub dormant_chunk: u32,
-    /// where the last segment ended that is known to be whole: number of its chunk << 32 | bytes in it
+    /// the end of the last segment that is known to be whole: number of its chunk << 32 | bytes in it
     pub settled: u64,
     /// not 0 if the thread had ended by itself before its process did
     pub ended: u32,

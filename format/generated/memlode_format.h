@@ -14,7 +14,7 @@
 // Versions. A change that an older reader would misread raises one of them and adds a golden file.
 #define MEMLODE_VERSION_TRACE 4 // trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
 #define MEMLODE_VERSION_TABLE 2 // site table (one per translation unit) inside an ELF image; 2: sections
-#define MEMLODE_VERSION_WIRE 2 // a trace on its way through a socket; 2: the receiver proves that it knows the token, too
+#define MEMLODE_VERSION_WIRE 2 // a trace sent through a socket; 2: the receiver, too, proves that it knows the token
 #define MEMLODE_VERSION_RING 3 // shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -32,15 +32,15 @@
 #define MEMLODE_SECTION_FAR_FUNCTIONS "memlode_fun_far" // those of the medium and large code models
 
 // The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
-#define MEMLODE_TABLE_SECTION_TYPES 1 // what types are made of (SPEC.md §2.3)
+#define MEMLODE_TABLE_SECTION_TYPES 1 // the layouts of types (SPEC.md §2.3)
 #define MEMLODE_TABLE_SECTION_INSTRUCTIONS 2 // about how many lie between accesses (SPEC.md §2.4)
-#define MEMLODE_TABLE_SECTION_FEEDS 3 // whose values addresses and stored data are made of (SPEC.md §2.4)
-#define MEMLODE_TABLE_SECTION_LEFT_OUT 4 // what touches memory in the unit and is not recorded, by reason
-#define MEMLODE_TABLE_SECTION_ASKED 5 // the user's rules and names of allocators, and whether the unit has something for them
+#define MEMLODE_TABLE_SECTION_FEEDS 3 // the loads on which addresses and stored data depend (SPEC.md §2.4)
+#define MEMLODE_TABLE_SECTION_LEFT_OUT 4 // accesses of the unit that are not recorded, by reason
+#define MEMLODE_TABLE_SECTION_ASKED 5 // the user's rules and names of allocators, and whether the unit has matches for them
 #define MEMLODE_TABLE_SECTION_BRANCHES 6 // the loads on which the branches behind an access depend (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_CALLS 7 // which calls may come behind a segment (SPEC.md §2.5)
 #define MEMLODE_TABLE_SECTION_EARLIER 8 // which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
-#define MEMLODE_TABLE_SECTION_UNRECORDED 9 // what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
+#define MEMLODE_TABLE_SECTION_UNRECORDED 9 // accesses that are executed with a segment and not recorded (SPEC.md §2.6)
 #define MEMLODE_TABLE_SECTION_SOURCES 10 // where the unit was compiled, and checksums of its files (SPEC.md §2.7)
 #define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
@@ -52,7 +52,7 @@
 #define MEMLODE_MODULE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // Properties of the section `foreign` of a module file, and of a function in it (bit sets).
-#define MEMLODE_FOREIGN_FLAG_LOCAL 1 // of a function: its name is known in its own unit alone
+#define MEMLODE_FOREIGN_FLAG_LOCAL 1 // a function whose name is known only in its own unit
 #define MEMLODE_FOREIGN_FLAG_LIBRARIES 2 // of the section: the program is linked statically, so the C library is among its functions
 
 // The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
@@ -63,7 +63,7 @@
 #define MEMLODE_STREAM_ADDRESS_BITS 48 // a header word has its upper 16 bits clear; other values are reserved
 #define MEMLODE_STREAM_ANCHOR_BYTES 8
 #define MEMLODE_STREAM_MAX_SEGMENT_WORDS 4096 // words behind a header; a longer segment is split by the pass
-#define MEMLODE_STREAM_UNKNOWN_HANDLE 1 // object of a create: of a thread whose handle lay where the thread may have freed it
+#define MEMLODE_STREAM_UNKNOWN_HANDLE 1 // object of a create whose handle lay in memory that the new thread may have freed
 
 // The event that one step of a segment records. Word operands follow the header in the order of the ops.
 #define MEMLODE_OP_ACCESS 0 // site, address
@@ -81,20 +81,20 @@
 #define MEMLODE_OP_REALLOC 34 // site; words new base, bytes, old base
 #define MEMLODE_OP_FREE 35 // site; word base
 #define MEMLODE_OP_UNMAP 36 // site; words base, bytes
-#define MEMLODE_OP_VALUE 48 // words: what the access before moved, 8 bytes a word; an update's memory before, then after
-#define MEMLODE_OP_STAMP 49 // one word: time stamp counter, read when the thread had learnt from others what it had to
-#define MEMLODE_OP_SYNC 50 // sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
+#define MEMLODE_OP_VALUE 48 // words: the value that the access before moved, 8 bytes a word; for an update the old value, then the new one
+#define MEMLODE_OP_STAMP 49 // one word: time stamp counter, read after the thread's acquisitions
+#define MEMLODE_OP_SYNC 50 // sync, address of its object; one word, the time stamp counter: read behind an acquisition, in front of a release
 
-// Events that order threads, and the objects that they do it by. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+// Events that order threads through objects. Odd ones release the thread's earlier accesses, even ones acquire those released through the object.
 #define MEMLODE_SYNC_ACQUIRE 0 // an atomic operation that acquires
 #define MEMLODE_SYNC_RELEASE 1 // an atomic operation that releases
 #define MEMLODE_SYNC_LOCK 2 // a mutex or another lock was taken
 #define MEMLODE_SYNC_UNLOCK 3 // and is given back
-#define MEMLODE_SYNC_WAIT 4 // a condition variable, a semaphore, or what is done once was waited for
-#define MEMLODE_SYNC_SIGNAL 5 // and somebody who waits for it may go on
+#define MEMLODE_SYNC_WAIT 4 // the thread waited for a condition variable, a semaphore, or an action that is done once
+#define MEMLODE_SYNC_SIGNAL 5 // and a waiting thread may go on
 #define MEMLODE_SYNC_LEAVE 6 // a barrier was left
 #define MEMLODE_SYNC_ARRIVE 7 // and somebody is there
-#define MEMLODE_SYNC_JOIN 8 // a thread has ended; the object is what pthread_create calls it
+#define MEMLODE_SYNC_JOIN 8 // a thread has ended; the object is its pthread_t
 #define MEMLODE_SYNC_CREATE 9 // and one was created, just before the stamp
 
 // The effect of a site on memory.
@@ -112,7 +112,7 @@
 #define MEMLODE_EVIDENCE_PARTIAL 4 // a type, a variable or a line only
 
 // Properties of a site (bit set).
-#define MEMLODE_FLAG_APPROXIMATE 1 // the line is that of the nearest instruction that had one, or it stands for what a library function does
+#define MEMLODE_FLAG_APPROXIMATE 1 // the line is that of the nearest instruction that had one, or the access is a library function's
 #define MEMLODE_FLAG_ATOMIC 2
 #define MEMLODE_FLAG_VOLATILE 4
 #define MEMLODE_FLAG_STACK 8 // the address is based on a stack slot of the function
@@ -122,17 +122,17 @@
 #define MEMLODE_FLAG_LOADED_ADDRESS 128 // the address comes out of a loaded value: an index, a pointer
 #define MEMLODE_FLAG_CHASED 256 // and that out of one loaded the iteration before, as in a list; only with loaded_address
 #define MEMLODE_FLAG_COMPUTED_ADDRESS 512 // the address comes out of arithmetic that does more than count, and of no loaded value
-#define MEMLODE_FLAG_NON_TEMPORAL 1024 // the program asks for a way past the caches, as a streaming store does
-#define MEMLODE_FLAG_ACQUIRE 2048 // atomic: what stands behind it sees what came before the release that it saw
-#define MEMLODE_FLAG_RELEASE 4096 // atomic: who acquires what it leaves sees what stands before it
+#define MEMLODE_FLAG_NON_TEMPORAL 1024 // the program bypasses the caches, as by a streaming store
+#define MEMLODE_FLAG_ACQUIRE 2048 // atomic: later accesses see those before the release whose value it read
+#define MEMLODE_FLAG_RELEASE 4096 // atomic: a thread that acquires its value sees the accesses before it
 #define MEMLODE_FLAG_SEQUENTIAL 8192 // atomic: it is in the one order of all such accesses; a store empties the store buffer
 #define MEMLODE_FLAG_FENCED 16384 // a full fence stands beside it, before the next access or behind the one before
-#define MEMLODE_FLAG_PREFETCH 32768 // a load that only asks for a line: nothing waits for it
-#define MEMLODE_FLAG_POLL 65536 // in a loop that only waits for another thread: an iteration that changes nothing says nothing else
-#define MEMLODE_FLAG_ADDS 131072 // it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
+#define MEMLODE_FLAG_PREFETCH 32768 // a load that only requests a line: nothing waits for it
+#define MEMLODE_FLAG_POLL 65536 // in a loop that only waits for another thread: an iteration that changes nothing means nothing else
+#define MEMLODE_FLAG_ADDS 131072 // it adds to its bytes, or is the load or the store of such an addition: nothing else uses the value
 
 // The form of a type, in the section `types` of a site table.
-#define MEMLODE_TYPE_FORM_SCALAR 0 // whatever has no members and is none of the others
+#define MEMLODE_TYPE_FORM_SCALAR 0 // a type without members that is none of the others
 #define MEMLODE_TYPE_FORM_POINTER 1 // or a reference
 #define MEMLODE_TYPE_FORM_ENUMERATION 2
 #define MEMLODE_TYPE_FORM_ARRAY 3 // behind the name: opt type of the elements; list of extents, 0 if one is not known
@@ -144,7 +144,7 @@
 
 // Properties of a type in the section `types` (bit set); readers ignore those they do not know.
 #define MEMLODE_TYPE_FLAG_INCOMPLETE 1 // declared only: its members are not known
-#define MEMLODE_TYPE_FLAG_WATCHED 2 // a function of the unit looks into one, so what it does with the members' addresses was seen
+#define MEMLODE_TYPE_FLAG_WATCHED 2 // a function of the unit accesses one, so its uses of the members' addresses are known
 #define MEMLODE_TYPE_FLAG_CAST 4 // only if watched: a pointer to one is used as one to another record, or the other way round
 
 // The properties of a member of a type, in the section `types` of a site table.
@@ -152,13 +152,13 @@
 #define MEMLODE_MEMBER_KIND_BASE 1 // a base class
 #define MEMLODE_MEMBER_KIND_VIRTUAL_BASE 2 // a base class whose place is in the virtual table; its offset is 0
 #define MEMLODE_MEMBER_KIND_VPTR 3 // the pointer to the virtual table
-#define MEMLODE_MEMBER_KIND_DISCRIMINANT 4 // of variants: what tells them apart
+#define MEMLODE_MEMBER_KIND_DISCRIMINANT 4 // of variants: the member that selects one
 #define MEMLODE_MEMBER_KIND_VARIANTS 5 // the variants of a record that has some
 #define MEMLODE_MEMBER_KIND_VARIANT 6 // one of them; behind it: 1 and the value of the discriminant that means it, or 0
 
 // Properties of a member of a type (bit set); readers ignore those they do not know.
 #define MEMLODE_MEMBER_FLAG_BIT_FIELD 1
-#define MEMLODE_MEMBER_FLAG_ESCAPES 2 // its address is given to another function, stored, returned or made a number
+#define MEMLODE_MEMBER_FLAG_ESCAPES 2 // its address is passed to another function, stored, returned or converted to a number
 
 // Properties of a translation unit's table (bit set); readers ignore those they do not know.
 #define MEMLODE_TABLE_FLAG_FILTERED 1 // the user's filter left events out: not every access of the unit is recorded
@@ -171,8 +171,8 @@
 #define MEMLODE_LEFT_OUT_ADDRESS_SPACE 2 // another address space: %fs and %gs on x86
 #define MEMLODE_LEFT_OUT_VECTOR 3 // a vector of more than 64 lanes under a mask, or of a length that is not known when compiling
 #define MEMLODE_LEFT_OUT_INTRINSIC 4 // an operation of the processor that the pass does not know
-#define MEMLODE_LEFT_OUT_ASSEMBLY_JUMP 5 // an assembly that jumps: what its labels record first may be told late
-#define MEMLODE_LEFT_OUT_TAIL_CALL 6 // what a library function looked at, behind a call with nothing behind it
+#define MEMLODE_LEFT_OUT_ASSEMBLY_JUMP 5 // an assembly that jumps: the first records at its labels may come late
+#define MEMLODE_LEFT_OUT_TAIL_CALL 6 // accesses of a library function behind a tail call
 #define MEMLODE_LEFT_OUT_FUNCTION 7 // a whole function, naked or otherwise out of reach
 #define MEMLODE_LEFT_OUT_FILTER 8 // left out by the user's filter
 #define MEMLODE_LEFT_OUT_CALL 9 // a function of another unit: if no table knows it, memlode did not compile it
@@ -186,7 +186,7 @@
 #define MEMLODE_RING_END_CUT_SHORT 1 // set in end[k]: the chunk was given up; its last segment may lack words
 #define MEMLODE_RING_END_GAP 2 // set in end[k]: recording was switched off behind this chunk
 #define MEMLODE_RING_END_DORMANT 4 // set in end[k]: recording was off in it; it holds allocations only
-#define MEMLODE_RING_PATIENCE_MS 90000 // a collector without a sign of life is waited for, unless it says otherwise: longer than a receiver is
+#define MEMLODE_RING_PATIENCE_MS 90000 // the default wait for a collector without a sign of life: longer than that for a receiver
 #define MEMLODE_RING_SLOT_FREE 0
 #define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2
@@ -196,8 +196,8 @@
 #define MEMLODE_OFF_NOBODY 1 // there is no collector; set by the program
 #define MEMLODE_OFF_PACE 2 // between two bursts; set by the collector, as those that follow
 #define MEMLODE_OFF_USER 4 // the user stopped it
-#define MEMLODE_OFF_WINDOW 8 // before or behind the stretch that was asked for
-#define MEMLODE_OFF_REGION 16 // outside the regions that were asked for; set by the program
+#define MEMLODE_OFF_WINDOW 8 // before or behind the requested stretch
+#define MEMLODE_OFF_REGION 16 // outside the requested regions; set by the program
 #define MEMLODE_OFF_OVER 32 // it will not be on again: not even allocations matter
 
 // Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
@@ -211,8 +211,8 @@
 #define MEMLODE_MESSAGE_BUILD_ID_BYTES 32
 
 // Properties of a chunk (bit set).
-#define MEMLODE_CHUNK_FLAG_AFTER_GAP 1 // recording had been off: what was done since the stream's chunk before is not known, nor the stack
-#define MEMLODE_CHUNK_FLAG_DORMANT 2 // recording was off: of what its thread did meanwhile only allocations are here, without the stack
+#define MEMLODE_CHUNK_FLAG_AFTER_GAP 1 // recording had been off: accesses since the stream's chunk before are unknown, and so is the stack
+#define MEMLODE_CHUNK_FLAG_DORMANT 2 // recording was off: the chunk has only allocations, without the stack
 
 // A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
 #define MEMLODE_WIRE_APPEND 0 // thread file a.b: payload at offset `at`, which is its end
@@ -349,16 +349,16 @@ struct memlode_process_header {
   uint32_t heartbeat; // bumped by the collector at least every second
   uint32_t unregistered_threads; // threads that found no free ring: their events are not recorded
   uint32_t exiting_thread; // kernel id of the thread that ran the exit handlers, 0 before
-  uint32_t patience_ms; // for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
+  uint32_t patience_ms; // the time for which a program waits for a collector whose heartbeat has stopped; 0: for ever
   uint64_t generation; // source of ring generations
-  uint32_t given_up; // not 0 once the program went on without its collector, which had shown no sign of life for so long
-  uint32_t exits; // not 0 while the program is about to end, or to become another one, by its own will
+  uint32_t given_up; // not 0 once the program went on without its collector, which had shown no sign of life for that time
+  uint32_t exits; // not 0 while the program is about to end, or to become another one, regularly
   uint32_t cancels; // not 0 once a thread may be cancelled at any instruction
-  uint32_t sealed; // not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
+  uint32_t sealed; // not 0 once the program has forbidden itself system calls: later accesses are not recorded
   uint32_t lost_children; // children that it has forked and that did not find the collector: they are not recorded
   uint32_t copies; // not 0 once another copy of the runtime has joined: a thread may have rings of both
-  uint32_t foreign_tasks; // tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
-  uint8_t pad0[44]; // what follows is read often and written rarely: on a cache line of its own
+  uint32_t foreign_tasks; // tasks that share its memory and are not its threads: their accesses are not recorded, nor those of the thread whose data they share meanwhile
+  uint8_t pad0[44]; // the fields behind it are read often and written rarely, so they have their own cache line
   uint64_t dormant; // off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
   uint32_t was_dormant; // not 0 if dormant was ever not 0; it is set before dormant is
   uint32_t reserved3; // zero
@@ -397,10 +397,10 @@ struct memlode_ring_header {
   uint32_t state; // ring.slot_*
   uint32_t tid; // kernel thread id
   uint64_t generation; // larger is younger; distinguishes two threads that had the same id
-  uint64_t owner; // generation of the first ring of the same thread: a thread has one more for its signal handlers
+  uint64_t owner; // generation of the first ring of the same thread, which has a second one for its signal handlers
   uint32_t interrupted; // 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
   uint32_t dormant_chunk; // 1 more than the number of the chunk that was last begun while recording was off; 0: none was
-  uint64_t settled; // where the last segment ended that is known to be whole: number of its chunk << 32 | bytes in it
+  uint64_t settled; // the end of the last segment that is known to be whole: number of its chunk << 32 | bytes in it
   uint32_t ended; // not 0 if the thread had ended by itself before its process did
   uint32_t reserved; // zero
   uint8_t pad0[16];

@@ -7,7 +7,7 @@ from collections import namedtuple
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
 VERSION_TRACE = 4  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
 VERSION_TABLE = 2  # site table (one per translation unit) inside an ELF image; 2: sections
-VERSION_WIRE = 2  # a trace on its way through a socket; 2: the receiver proves that it knows the token, too
+VERSION_WIRE = 2  # a trace sent through a socket; 2: the receiver, too, proves that it knows the token
 VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -25,15 +25,15 @@ SECTION_FUNCTIONS = "memlode_fun"  # where each function that the pass has looke
 SECTION_FAR_FUNCTIONS = "memlode_fun_far"  # those of the medium and large code models
 
 # The contents of a section of a site table (SPEC.md §5.1). Readers skip those that they do not know.
-TABLE_SECTION_TYPES = 1  # what types are made of (SPEC.md §2.3)
+TABLE_SECTION_TYPES = 1  # the layouts of types (SPEC.md §2.3)
 TABLE_SECTION_INSTRUCTIONS = 2  # about how many lie between accesses (SPEC.md §2.4)
-TABLE_SECTION_FEEDS = 3  # whose values addresses and stored data are made of (SPEC.md §2.4)
-TABLE_SECTION_LEFT_OUT = 4  # what touches memory in the unit and is not recorded, by reason
-TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether the unit has something for them
+TABLE_SECTION_FEEDS = 3  # the loads on which addresses and stored data depend (SPEC.md §2.4)
+TABLE_SECTION_LEFT_OUT = 4  # accesses of the unit that are not recorded, by reason
+TABLE_SECTION_ASKED = 5  # the user's rules and names of allocators, and whether the unit has matches for them
 TABLE_SECTION_BRANCHES = 6  # the loads on which the branches behind an access depend (SPEC.md §2.4)
 TABLE_SECTION_CALLS = 7  # which calls may come behind a segment (SPEC.md §2.5)
 TABLE_SECTION_EARLIER = 8  # which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
-TABLE_SECTION_UNRECORDED = 9  # what is executed with a segment, touches memory and is not recorded (SPEC.md §2.6)
+TABLE_SECTION_UNRECORDED = 9  # accesses that are executed with a segment and not recorded (SPEC.md §2.6)
 TABLE_SECTION_SOURCES = 10  # where the unit was compiled, and checksums of its files (SPEC.md §2.7)
 TABLE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
@@ -45,7 +45,7 @@ MODULE_SECTION_FOREIGN = 1  # functions of the image that memlode did not compil
 MODULE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # Properties of the section `foreign` of a module file, and of a function in it (bit sets).
-FOREIGN_FLAG_LOCAL = 1  # of a function: its name is known in its own unit alone
+FOREIGN_FLAG_LOCAL = 1  # a function whose name is known only in its own unit
 FOREIGN_FLAG_LIBRARIES = 2  # of the section: the program is linked statically, so the C library is among its functions
 
 # The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
@@ -56,7 +56,7 @@ STREAM_WORD_BYTES = 8
 STREAM_ADDRESS_BITS = 48  # a header word has its upper 16 bits clear; other values are reserved
 STREAM_ANCHOR_BYTES = 8
 STREAM_MAX_SEGMENT_WORDS = 4096  # words behind a header; a longer segment is split by the pass
-STREAM_UNKNOWN_HANDLE = 1  # object of a create: of a thread whose handle lay where the thread may have freed it
+STREAM_UNKNOWN_HANDLE = 1  # object of a create whose handle lay in memory that the new thread may have freed
 
 # The event that one step of a segment records. Word operands follow the header in the order of the ops.
 OP_ACCESS = 0  # site, address
@@ -74,20 +74,20 @@ OP_ALLOC_ARRAY = 33  # site; words base, count, element bytes
 OP_REALLOC = 34  # site; words new base, bytes, old base
 OP_FREE = 35  # site; word base
 OP_UNMAP = 36  # site; words base, bytes
-OP_VALUE = 48  # words: what the access before moved, 8 bytes a word; an update's memory before, then after
-OP_STAMP = 49  # one word: time stamp counter, read when the thread had learnt from others what it had to
-OP_SYNC = 50  # sync, address of its object; one word, the time stamp counter: read behind what acquires, in front of what releases
+OP_VALUE = 48  # words: the value that the access before moved, 8 bytes a word; for an update the old value, then the new one
+OP_STAMP = 49  # one word: time stamp counter, read after the thread's acquisitions
+OP_SYNC = 50  # sync, address of its object; one word, the time stamp counter: read behind an acquisition, in front of a release
 
-# Events that order threads, and the objects that they do it by. Odd ones release what the thread did before, even ones acquire what releases of the object gave.
+# Events that order threads through objects. Odd ones release the thread's earlier accesses, even ones acquire those released through the object.
 SYNC_ACQUIRE = 0  # an atomic operation that acquires
 SYNC_RELEASE = 1  # an atomic operation that releases
 SYNC_LOCK = 2  # a mutex or another lock was taken
 SYNC_UNLOCK = 3  # and is given back
-SYNC_WAIT = 4  # a condition variable, a semaphore, or what is done once was waited for
-SYNC_SIGNAL = 5  # and somebody who waits for it may go on
+SYNC_WAIT = 4  # the thread waited for a condition variable, a semaphore, or an action that is done once
+SYNC_SIGNAL = 5  # and a waiting thread may go on
 SYNC_LEAVE = 6  # a barrier was left
 SYNC_ARRIVE = 7  # and somebody is there
-SYNC_JOIN = 8  # a thread has ended; the object is what pthread_create calls it
+SYNC_JOIN = 8  # a thread has ended; the object is its pthread_t
 SYNC_CREATE = 9  # and one was created, just before the stamp
 
 # The effect of a site on memory.
@@ -105,7 +105,7 @@ EVIDENCE_TBAA = 3  # type-based alias tag alone
 EVIDENCE_PARTIAL = 4  # a type, a variable or a line only
 
 # Properties of a site (bit set).
-FLAG_APPROXIMATE = 1  # the line is that of the nearest instruction that had one, or it stands for what a library function does
+FLAG_APPROXIMATE = 1  # the line is that of the nearest instruction that had one, or the access is a library function's
 FLAG_ATOMIC = 2
 FLAG_VOLATILE = 4
 FLAG_STACK = 8  # the address is based on a stack slot of the function
@@ -115,17 +115,17 @@ FLAG_FLOAT = 64  # its value is recorded and is a floating-point number
 FLAG_LOADED_ADDRESS = 128  # the address comes out of a loaded value: an index, a pointer
 FLAG_CHASED = 256  # and that out of one loaded the iteration before, as in a list; only with loaded_address
 FLAG_COMPUTED_ADDRESS = 512  # the address comes out of arithmetic that does more than count, and of no loaded value
-FLAG_NON_TEMPORAL = 1024  # the program asks for a way past the caches, as a streaming store does
-FLAG_ACQUIRE = 2048  # atomic: what stands behind it sees what came before the release that it saw
-FLAG_RELEASE = 4096  # atomic: who acquires what it leaves sees what stands before it
+FLAG_NON_TEMPORAL = 1024  # the program bypasses the caches, as by a streaming store
+FLAG_ACQUIRE = 2048  # atomic: later accesses see those before the release whose value it read
+FLAG_RELEASE = 4096  # atomic: a thread that acquires its value sees the accesses before it
 FLAG_SEQUENTIAL = 8192  # atomic: it is in the one order of all such accesses; a store empties the store buffer
 FLAG_FENCED = 16384  # a full fence stands beside it, before the next access or behind the one before
-FLAG_PREFETCH = 32768  # a load that only asks for a line: nothing waits for it
-FLAG_POLL = 65536  # in a loop that only waits for another thread: an iteration that changes nothing says nothing else
-FLAG_ADDS = 131072  # it adds to its bytes, or is the load or the store of such an addition: nobody else gets the value
+FLAG_PREFETCH = 32768  # a load that only requests a line: nothing waits for it
+FLAG_POLL = 65536  # in a loop that only waits for another thread: an iteration that changes nothing means nothing else
+FLAG_ADDS = 131072  # it adds to its bytes, or is the load or the store of such an addition: nothing else uses the value
 
 # The form of a type, in the section `types` of a site table.
-TYPE_FORM_SCALAR = 0  # whatever has no members and is none of the others
+TYPE_FORM_SCALAR = 0  # a type without members that is none of the others
 TYPE_FORM_POINTER = 1  # or a reference
 TYPE_FORM_ENUMERATION = 2
 TYPE_FORM_ARRAY = 3  # behind the name: opt type of the elements; list of extents, 0 if one is not known
@@ -137,7 +137,7 @@ TYPE_FORM_DESCRIPTOR = 8  # of a Fortran array whose elements are elsewhere
 
 # Properties of a type in the section `types` (bit set); readers ignore those they do not know.
 TYPE_FLAG_INCOMPLETE = 1  # declared only: its members are not known
-TYPE_FLAG_WATCHED = 2  # a function of the unit looks into one, so what it does with the members' addresses was seen
+TYPE_FLAG_WATCHED = 2  # a function of the unit accesses one, so its uses of the members' addresses are known
 TYPE_FLAG_CAST = 4  # only if watched: a pointer to one is used as one to another record, or the other way round
 
 # The properties of a member of a type, in the section `types` of a site table.
@@ -145,13 +145,13 @@ MEMBER_KIND_FIELD = 0
 MEMBER_KIND_BASE = 1  # a base class
 MEMBER_KIND_VIRTUAL_BASE = 2  # a base class whose place is in the virtual table; its offset is 0
 MEMBER_KIND_VPTR = 3  # the pointer to the virtual table
-MEMBER_KIND_DISCRIMINANT = 4  # of variants: what tells them apart
+MEMBER_KIND_DISCRIMINANT = 4  # of variants: the member that selects one
 MEMBER_KIND_VARIANTS = 5  # the variants of a record that has some
 MEMBER_KIND_VARIANT = 6  # one of them; behind it: 1 and the value of the discriminant that means it, or 0
 
 # Properties of a member of a type (bit set); readers ignore those they do not know.
 MEMBER_FLAG_BIT_FIELD = 1
-MEMBER_FLAG_ESCAPES = 2  # its address is given to another function, stored, returned or made a number
+MEMBER_FLAG_ESCAPES = 2  # its address is passed to another function, stored, returned or converted to a number
 
 # Properties of a translation unit's table (bit set); readers ignore those they do not know.
 TABLE_FLAG_FILTERED = 1  # the user's filter left events out: not every access of the unit is recorded
@@ -164,8 +164,8 @@ LEFT_OUT_BY_VALUE = 1  # the write side of a by-value argument's copy
 LEFT_OUT_ADDRESS_SPACE = 2  # another address space: %fs and %gs on x86
 LEFT_OUT_VECTOR = 3  # a vector of more than 64 lanes under a mask, or of a length that is not known when compiling
 LEFT_OUT_INTRINSIC = 4  # an operation of the processor that the pass does not know
-LEFT_OUT_ASSEMBLY_JUMP = 5  # an assembly that jumps: what its labels record first may be told late
-LEFT_OUT_TAIL_CALL = 6  # what a library function looked at, behind a call with nothing behind it
+LEFT_OUT_ASSEMBLY_JUMP = 5  # an assembly that jumps: the first records at its labels may come late
+LEFT_OUT_TAIL_CALL = 6  # accesses of a library function behind a tail call
 LEFT_OUT_FUNCTION = 7  # a whole function, naked or otherwise out of reach
 LEFT_OUT_FILTER = 8  # left out by the user's filter
 LEFT_OUT_CALL = 9  # a function of another unit: if no table knows it, memlode did not compile it
@@ -179,7 +179,7 @@ RING_FIRST_RING_OFFSET = 0x10000  # file offset of ring 0; ring i is one region 
 RING_END_CUT_SHORT = 1  # set in end[k]: the chunk was given up; its last segment may lack words
 RING_END_GAP = 2  # set in end[k]: recording was switched off behind this chunk
 RING_END_DORMANT = 4  # set in end[k]: recording was off in it; it holds allocations only
-RING_PATIENCE_MS = 90000  # a collector without a sign of life is waited for, unless it says otherwise: longer than a receiver is
+RING_PATIENCE_MS = 90000  # the default wait for a collector without a sign of life: longer than that for a receiver
 RING_SLOT_FREE = 0
 RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2
@@ -189,8 +189,8 @@ RING_SLOT_DRAINING = 3  # the thread is gone; the collector has chunks to read
 OFF_NOBODY = 1  # there is no collector; set by the program
 OFF_PACE = 2  # between two bursts; set by the collector, as those that follow
 OFF_USER = 4  # the user stopped it
-OFF_WINDOW = 8  # before or behind the stretch that was asked for
-OFF_REGION = 16  # outside the regions that were asked for; set by the program
+OFF_WINDOW = 8  # before or behind the requested stretch
+OFF_REGION = 16  # outside the requested regions; set by the program
 OFF_OVER = 32  # it will not be on again: not even allocations matter
 
 # Requests on the collector's SOCK_SEQPACKET Unix socket. One request a connection; a reply ends it.
@@ -204,8 +204,8 @@ MESSAGE_PATH_BYTES = 4096
 MESSAGE_BUILD_ID_BYTES = 32
 
 # Properties of a chunk (bit set).
-CHUNK_FLAG_AFTER_GAP = 1  # recording had been off: what was done since the stream's chunk before is not known, nor the stack
-CHUNK_FLAG_DORMANT = 2  # recording was off: of what its thread did meanwhile only allocations are here, without the stack
+CHUNK_FLAG_AFTER_GAP = 1  # recording had been off: accesses since the stream's chunk before are unknown, and so is the stack
+CHUNK_FLAG_DORMANT = 2  # recording was off: the chunk has only allocations, without the stack
 
 # A trace on its way to `memlode serve` (SPEC.md §6): what a wire_frame holds.
 WIRE_APPEND = 0  # thread file a.b: payload at offset `at`, which is its end
@@ -342,16 +342,16 @@ PROCESS_HEADER = Layout(
     ("heartbeat", "I", None),  # bumped by the collector at least every second
     ("unregistered_threads", "I", None),  # threads that found no free ring: their events are not recorded
     ("exiting_thread", "I", None),  # kernel id of the thread that ran the exit handlers, 0 before
-    ("patience_ms", "I", None),  # for so long a program waits for a collector whose heartbeat has stopped; 0: for ever
+    ("patience_ms", "I", None),  # the time for which a program waits for a collector whose heartbeat has stopped; 0: for ever
     ("generation", "Q", None),  # source of ring generations
-    ("given_up", "I", None),  # not 0 once the program went on without its collector, which had shown no sign of life for so long
-    ("exits", "I", None),  # not 0 while the program is about to end, or to become another one, by its own will
+    ("given_up", "I", None),  # not 0 once the program went on without its collector, which had shown no sign of life for that time
+    ("exits", "I", None),  # not 0 while the program is about to end, or to become another one, regularly
     ("cancels", "I", None),  # not 0 once a thread may be cancelled at any instruction
-    ("sealed", "I", None),  # not 0 once the program has forbidden itself system calls: what it does from then on is not recorded
+    ("sealed", "I", None),  # not 0 once the program has forbidden itself system calls: later accesses are not recorded
     ("lost_children", "I", None),  # children that it has forked and that did not find the collector: they are not recorded
     ("copies", "I", None),  # not 0 once another copy of the runtime has joined: a thread may have rings of both
-    ("foreign_tasks", "I", None),  # tasks that share its memory and are no threads of it: what they did is not recorded, nor what the thread did meanwhile whose data they share
-    ("pad0", "s", 44),  # what follows is read often and written rarely: on a cache line of its own
+    ("foreign_tasks", "I", None),  # tasks that share its memory and are not its threads: their accesses are not recorded, nor those of the thread whose data they share meanwhile
+    ("pad0", "s", 44),  # the fields behind it are read often and written rarely, so they have their own cache line
     ("dormant", "Q", None),  # off.*; not 0 while nothing is to be recorded, and less than any address then; the program sees this page twice
     ("was_dormant", "I", None),  # not 0 if dormant was ever not 0; it is set before dormant is
     ("reserved3", "I", None),  # zero
@@ -365,10 +365,10 @@ RING_HEADER = Layout(
     ("state", "I", None),  # ring.slot_*
     ("tid", "I", None),  # kernel thread id
     ("generation", "Q", None),  # larger is younger; distinguishes two threads that had the same id
-    ("owner", "Q", None),  # generation of the first ring of the same thread: a thread has one more for its signal handlers
+    ("owner", "Q", None),  # generation of the first ring of the same thread, which has a second one for its signal handlers
     ("interrupted", "I", None),  # 1 while a signal handler runs that writes elsewhere: the last segment here may lack words
     ("dormant_chunk", "I", None),  # 1 more than the number of the chunk that was last begun while recording was off; 0: none was
-    ("settled", "Q", None),  # where the last segment ended that is known to be whole: number of its chunk << 32 | bytes in it
+    ("settled", "Q", None),  # the end of the last segment that is known to be whole: number of its chunk << 32 | bytes in it
     ("ended", "I", None),  # not 0 if the thread had ended by itself before its process did
     ("reserved", "I", None),  # zero
     ("pad0", "s", 16),

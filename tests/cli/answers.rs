@@ -144,7 +144,7 @@ int main(void) {
     assert!(finding["edit"].is_null(), "{finding}");
 }
 
-/// An index that one of two ways finds, by a search that never runs.
+/// An index from an array, or from a search that never runs.
 #[test]
 fn a_way_that_was_not_taken_makes_no_chain() {
     leads(

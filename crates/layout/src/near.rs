@@ -10,8 +10,8 @@ const SLIPS: usize = 2;
 /// Names that are returned at most.
 const MOST: usize = 6;
 
-/// Returns the names that one may be a slip for, and then those that share most with it; a few at
-/// most.
+/// Returns the names of which this one may be a misspelling, and then the most similar ones; only a
+/// few.
 #[must_use]
 pub fn nearest(name: &str, mut all: Vec<String>) -> Vec<String> {
     let common = |other: &str| {

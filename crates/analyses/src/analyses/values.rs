@@ -26,9 +26,9 @@
 //! RedSpy, exploring value locality in software (ASPLOS 2017). Su, Wen, Yang, Jiao, Jin, Liu:
 //! Redundant loads, a software inefficiency indicator (ICSE 2019).
 //!
-//! **Arguments.** `least=N`: values of a member, and silent stores and redundant loads of a line,
-//! from which on they count (100). `share=PART`: the part of a line's stores or loads, 0 to 1, from
-//! which on it counts (0.5).
+//! **Arguments.** `least=N`: members with fewer values, and lines with fewer silent stores or
+//! redundant loads, are left out (100). `share=PART`: lines are left out if a smaller part of their
+//! stores or loads is silent or redundant, 0 to 1 (0.5).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

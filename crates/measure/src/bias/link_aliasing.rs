@@ -10,7 +10,7 @@ use crate::Error;
 use crate::inside::{Facts, Names, Repeated, Steps, Tracee, facts, first_level, step};
 use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 
-/// Instructions of one call that are looked at: half a second.
+/// The most instructions of one call that are executed one by one: half a second.
 const MOST: usize = 200_000;
 /// A stack is no larger than this, and begins no further than this from where a call is looked at.
 const STACK: u64 = 16 << 20;

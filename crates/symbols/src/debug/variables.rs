@@ -16,7 +16,7 @@ const MOST_PLACES: usize = 1 << 12;
 pub(crate) enum Place {
     /// It is the value of a register plus a number.
     Value(Register, i64),
-    /// It lies where a register points to, plus a number.
+    /// It lies at a register's value plus a number.
     At(Register, i64),
     /// It lies in the frame, at an offset from the frame's base.
     Frame(i64),

@@ -99,8 +99,8 @@ pub fn try_each(
 /// Edits of one group that do well on a part and disappoint on all of the trace: the next one is tried, and no third.
 const CONFIRMED: usize = 2;
 
-/// Replays the first of some rivals on all of the trace; the next one, if that is not worth it. Those that are not advised go to
-/// `rejected`.
+/// Replays the first of some rivals on the whole trace, and if it is not worth while, the next one.
+/// Rejected ones are added to `rejected`.
 pub fn confirm(
     baseline: &Baseline,
     tried: Vec<Trial>,

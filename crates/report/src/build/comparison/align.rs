@@ -14,7 +14,7 @@ const LARGEST: usize = 2000;
 
 /// Something with names that another report may have, too.
 pub trait Aligned {
-    /// Names by which rows are the same, the strictest first. `None` where one has no such name.
+    /// Names by which rows are matched, the strictest first. `None` if the row has no such name.
     fn keys(&self) -> Vec<Option<Key>>;
 
     /// The line by which rows of the same names are distinguished.
