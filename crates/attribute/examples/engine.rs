@@ -1,6 +1,7 @@
 //! The cost of replaying a trace, stage by stage, as JSON: `engine TRACE [MACHINE]`.
 //!
-//! Rates are million accesses per second of one core's processor time; `two_core_speedup` is of elapsed time.
+//! Rates are million accesses per second of one core's processor time; `two_core_speedup` is of
+//! elapsed time.
 
 use std::ops::ControlFlow;
 use std::path::Path;

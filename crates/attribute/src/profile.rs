@@ -65,7 +65,8 @@ pub struct DetailedProfile {
 pub struct TimedProfile {
     /// The counts.
     pub profile: Profile,
-    /// Charges of accesses, by [`Cell::tag`]; may end before the last tags, which were charged nothing then.
+    /// Charges of accesses, by [`Cell::tag`]; may end before the last tags, which were charged
+    /// nothing then.
     pub charged: Vec<Charged>,
     /// Ticks of each thread until its last access committed ([`TICKS`] are a cycle).
     pub threads: Vec<u64>,

@@ -1,4 +1,5 @@
-//! The bytes of lines that were used while the lines were in a cache, of some lines that were followed through the whole run.
+//! The bytes of lines that were used while the lines were in a cache, of some lines that were
+//! followed through the whole run.
 
 use memlode_simulate::{Followed, LevelSpec};
 use memlode_trace::sites::SiteId;
@@ -77,7 +78,8 @@ impl Residencies {
         u64::from(self.line_bytes.div_ceil(64))
     }
 
-    /// Returns the stays in the caches of a level, 0 being the innermost: of each line, from one fetch to the next one.
+    /// Returns the stays in the caches of a level, 0 being the innermost: of each line, from one
+    /// fetch to the next one.
     pub fn at(&self, level: usize) -> Vec<LineResidency> {
         let Some(&shared_by) = self.shared_by.get(level) else { return Vec::new() };
         let mut found: Vec<LineResidency> = Vec::new();

@@ -19,7 +19,8 @@ pub struct Setup {
     /// Pages of memory with a certain name, which come before ranges of addresses. If several
     /// entries have the name, the last one counts.
     pub named: Vec<NamedPages>,
-    /// Thread *t* runs on the *t*-th of these cores, modulo their number; if there are none, on core *t*.
+    /// Thread *t* runs on the *t*-th of these cores, modulo their number; if there are none, on
+    /// core *t*.
     pub cores: Vec<u32>,
     /// Which memory pages lie in, in every process.
     pub homes: Homes,

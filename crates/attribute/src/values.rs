@@ -97,7 +97,8 @@ impl SeenValues {
         };
     }
 
-    /// Returns the bits that all of them fit: integers as unsigned or as signed numbers, floating-point ones as such.
+    /// Returns the bits that all of them fit: integers as unsigned or as signed numbers,
+    /// floating-point ones as such.
     pub fn bits(&self) -> u32 {
         match (self.floats, self.integers) {
             (None, None) => 0,

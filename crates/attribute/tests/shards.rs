@@ -14,7 +14,8 @@ use memlode_trace::format::flag;
 use memlode_trace::sites::{FunctionId, Site, SiteId, SiteKind};
 use proptest::prelude::*;
 
-/// Sites of a load, a store, a load from the stack, an allocation, its end, and a store past the caches.
+/// Sites of a load, a store, a load from the stack, an allocation, its end, and a store past the
+/// caches.
 fn sites() -> Vec<Site> {
     let kinds = [
         (SiteKind::Load, 0),

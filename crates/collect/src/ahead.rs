@@ -218,7 +218,8 @@ impl Batches {
         }
     }
 
-    /// Returns whether every thread that encodes has a ring of its own to read: batches would be copied for nothing.
+    /// Returns whether every thread that encodes has a ring of its own to read: batches would be
+    /// copied for nothing.
     pub fn has_work_for_all(&self, busy_rings: usize) -> bool {
         busy_rings * BATCHES_A_WORKER >= self.most_flying
     }

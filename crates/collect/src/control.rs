@@ -162,7 +162,8 @@ fn command_of(pid: Pid) -> Vec<String> {
     text.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
 }
 
-/// Returns whether a process is a descendant of this one, or of one that is recorded: its ancestors may be gone.
+/// Returns whether a process is a descendant of this one, or of one that is recorded: its ancestors
+/// may be gone.
 fn descends_from_us(pid: Pid, known: &[Arc<Process>]) -> bool {
     let own = rustix::process::getpid();
     std::iter::successors(Some(pid), |pid| parent_of(*pid))

@@ -54,9 +54,11 @@ fn identity(path: &Path) -> Option<FileIdentity> {
 }
 
 impl Images {
-    /// The image a process has loaded from `path`; the empty path is the main program. `None` if it cannot be written.
+    /// The image a process has loaded from `path`; the empty path is the main program. `None` if it
+    /// cannot be written.
     ///
-    /// A file with another build id than the one in memory is refused. Where one of them has none, the path must do.
+    /// A file with another build id than the one in memory is refused. Where one of them has none,
+    /// the path must do.
     pub fn find(
         &self,
         pid: Pid,

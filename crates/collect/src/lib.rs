@@ -154,11 +154,11 @@ pub struct CommandEnd {
 pub struct RecordingSummary {
     /// Totals.
     pub stats: Stats,
-    /// Last segments that lacked words and were dropped: at most one per thread that was cut short, and one
-    /// per signal handler that was left for good.
+    /// Last segments that lacked words and were dropped: at most one per thread that was cut short,
+    /// and one per signal handler that was left for good.
     pub torn_segments: u64,
-    /// Loops, copies and fills that were the last thing begun by a program that was killed, or by code that a signal handler left
-    /// for good. Of each the first access is in the trace.
+    /// Loops, copies and fills that were the last thing begun by a program that was killed, or by
+    /// code that a signal handler left for good. Of each the first access is in the trace.
     pub unfinished: u64,
     /// Words dropped because no known image explains them.
     pub unknown_words: u64,
@@ -283,8 +283,8 @@ impl Collector {
         self.shared.processes().len()
     }
 
-    /// Ends the recording: reads all that was written and completes the trace. To be called when the command has
-    /// ended, or earlier to stop recording it.
+    /// Ends the recording: reads all that was written and completes the trace. To be called when
+    /// the command has ended, or earlier to stop recording it.
     pub fn finish(mut self, outcome: CommandEnd) -> Result<RecordingSummary, Error> {
         let start = Instant::now();
         let mut quiet_since = start;

@@ -114,7 +114,8 @@ impl Output {
         self.form
     }
 
-    /// No chunk of a stream that was not appended yet begins before `stamp`; `None` when there will be none.
+    /// No chunk of a stream that was not appended yet begins before `stamp`; `None` when there will
+    /// be none.
     pub fn bound(&self, process: u32, thread: u32, stream: u8, stamp: Option<u64>) {
         self.write(|writer| {
             writer.bounds().into_iter().for_each(|store| store.bound(process, thread, stream, stamp));
@@ -150,7 +151,8 @@ impl Output {
         self.write(|writer| writer.event(event));
     }
 
-    /// Adds an image. An image with damaged tables is no failure of the destination: its words will be unknown.
+    /// Adds an image. An image with damaged tables is no failure of the destination: its words will
+    /// be unknown.
     pub fn add_module(&self, image: ModuleImage) -> Option<(ModuleId, Arc<Module>)> {
         let mut damaged = None;
         let added = self.write(|writer| match writer.add_module(image) {

@@ -78,10 +78,11 @@ pub enum Ending {
     Runs,
     /// The thread was cut short: its last segment may lack words.
     CutShort,
-    /// Its process was killed: moreover, a loop or a copy that it began last did not come to its end, for all we know.
+    /// Its process was killed: moreover, a loop or a copy that it began last did not come to its
+    /// end, for all we know.
     Killed,
-    /// The anchors in these ranges are about to lose their meaning: their images are gone, and with them all code that
-    /// could add the words its last segment lacks.
+    /// The anchors in these ranges are about to lose their meaning: their images are gone, and with
+    /// them all code that could add the words its last segment lacks.
     Replaced(Vec<Range<u64>>),
 }
 
@@ -113,7 +114,8 @@ pub struct Reader {
     /// The last bound of the next chunk's beginning that was reported.
     bound: u64,
     encoder: ChunkEncoder,
-    /// The beginning of the last segment, if it is a loop or a copy that may be under way, and when that was seen.
+    /// The beginning of the last segment, if it is a loop or a copy that may be under way, and when
+    /// that was seen.
     held: Option<(u32, usize, Instant)>,
     /// The speed of stamps, measured since the ring was found.
     rate: clock::Rate,
@@ -397,8 +399,8 @@ impl Reader {
         tools.words = words;
     }
 
-    /// Takes the rest of a chunk in use, which begins with a segment that may not be whole, or may not have been done. Returns how many of
-    /// its words count.
+    /// Takes the rest of a chunk in use, which begins with a segment that may not be whole, or may
+    /// not have been done. Returns how many of its words count.
     #[expect(clippy::too_many_arguments, reason = "five of them are what every step of reading needs")]
     fn last(
         &mut self,
@@ -447,8 +449,8 @@ impl Reader {
         }
     }
 
-    /// Shortens a loop or a copy that did not come to its end to its first access. Returns how many words of it there are, none if
-    /// the words begin with something else.
+    /// Shortens a loop or a copy that did not come to its end to its first access. Returns how many
+    /// words of it there are, none if the words begin with something else.
     fn shorten(
         &mut self,
         words: &mut [u64],

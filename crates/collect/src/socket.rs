@@ -17,8 +17,8 @@ use rustix::process::{Pid, Uid};
 use crate::error::Error;
 use crate::private::PrivateDirectory;
 
-/// A listening socket in a directory of its own that only this user can enter, and one of the same number in the abstract
-/// name space, for programs that do not get there. They go with the value.
+/// A listening socket in a directory of its own that only this user can enter, and one of the same
+/// number in the abstract name space, for programs that do not get there. They go with the value.
 pub struct Socket {
     fd: OwnedFd,
     /// `None` where the system does not have such a name space.

@@ -26,7 +26,8 @@ pub enum Edit {
         /// The way of the program from the hot part of an element to the cold one.
         by: Link,
     },
-    /// `soa arc`: an array for each member; `soa arc: cost, tail`: for each of these, the others stay together.
+    /// `soa arc`: an array for each member; `soa arc: cost, tail`: for each of these, the others
+    /// stay together.
     Soa {
         /// The type.
         structure: String,

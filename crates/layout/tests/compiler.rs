@@ -1,4 +1,5 @@
-//! The compiler as oracle: structures at random, compiled as they are and again as the edit would have them written.
+//! The compiler as oracle: structures at random, compiled as they are and again as the edit would
+//! have them written.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -57,7 +58,8 @@ fn source() -> impl Strategy<Value = Source> {
     })
 }
 
-/// Compiles a program that prints the size, the alignment, and each member's offset, size and alignment of structures.
+/// Compiles a program that prints the size, the alignment, and each member's offset, size and
+/// alignment of structures.
 fn compiled(structures: &[(String, Vec<String>)]) -> Vec<Vec<u64>> {
     let mut text = String::from("#include <stddef.h>\n#include <stdio.h>\n");
     let mut body = String::new();

@@ -101,7 +101,8 @@ pub fn nodes(root: &mut Table, cores: u32) -> Result<u32, MachineError> {
     Err(root.error("nodes", format!("expected a number that divides the {cores} cores, found {nodes}")))
 }
 
-/// The key `remote_memory_latency_cycles`: there is one if there are several nodes, and memory further away takes longer.
+/// The key `remote_memory_latency_cycles`: there is one if there are several nodes, and memory
+/// further away takes longer.
 pub fn remote_latency(root: &mut Table, nodes: u32, memory: u32) -> Result<u32, MachineError> {
     const KEY: &str = "remote_memory_latency_cycles";
     if nodes > 1 {

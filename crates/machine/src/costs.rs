@@ -1,6 +1,7 @@
 //! Costs of waiting beyond latencies: overlap, the arrival of a line, sharing.
 //!
-//! Each constant is *measured*, by `memlode machine calibrate`, and then has a spread, or *assumed*.
+//! Each constant is *measured*, by `memlode machine calibrate`, and then has a spread, or
+//! *assumed*.
 
 use crate::document::Table;
 use crate::machine::MachineError;
@@ -55,7 +56,8 @@ pub struct Costs {
     pub fence_cycles: Constant,
     /// Cycles from the outcome of a mispredicted branch to the next instruction.
     pub mispredict_cycles: Constant,
-    /// Factor by which a thread counts more slowly, with ten cycles of work between, where another does in the same line.
+    /// Factor by which a thread counts more slowly, with ten cycles of work between, where another
+    /// does in the same line.
     pub counting_slowdown: Constant,
     /// Cycles of a first touch of a page, in which the kernel finds a free one and maps it, without
     /// those of zeroing it.
@@ -169,8 +171,8 @@ fn sharing(table: &mut Table, costs: &mut SharingCosts) -> Result<(), MachineErr
     constant(table, "use_cycles", "use_cycles_spread", RANGE, &mut costs.use_cycles)
 }
 
-/// The key of a number and that of its spread. A spread without a number, or one that is too large to be called
-/// measured, is refused.
+/// The key of a number and that of its spread. A spread without a number, or one that is too large
+/// to be called measured, is refused.
 pub(crate) fn constant(
     table: &mut Table,
     key: &'static str,

@@ -8,7 +8,8 @@ use crate::document::{Document, Table};
 use crate::machine::{Identity, LatencySpreads, Level, Machine, MachineError};
 use crate::rules::{self, Rules};
 
-/// Bounds that no cache ever built comes near; they catch slips of the unit and keep the arithmetic safe.
+/// Bounds that no cache ever built comes near; they catch slips of the unit and keep the arithmetic
+/// safe.
 const CORES: u64 = 4096;
 const LEVELS: usize = 8;
 const LEVEL_BYTES: u64 = 16 << 30;

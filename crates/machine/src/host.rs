@@ -224,7 +224,8 @@ impl Processor {
         Some(Identity { vendor, family: self.family, models: vec![model..=model], features: Vec::new() })
     }
 
-    /// The built-in machine of the same processor, else the one that has most features in common with it, else `generic`.
+    /// The built-in machine of the same processor, else the one that has most features in common
+    /// with it, else `generic`.
     fn kin(&self) -> (Machine, Kinship) {
         let is_model = |identity: &Identity| {
             Some(&identity.vendor) == self.vendor.as_ref()

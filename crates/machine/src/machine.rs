@@ -108,7 +108,8 @@ impl Level {
 /// A processor's name for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// x86: the vendor string of `cpuid`, such as `AuthenticAMD`. Arm: the implementer, such as `0x41`.
+    /// x86: the vendor string of `cpuid`, such as `AuthenticAMD`. Arm: the implementer, such as
+    /// `0x41`.
     pub vendor: String,
     /// x86: the family; Arm: none.
     pub family: Option<u32>,

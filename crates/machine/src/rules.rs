@@ -15,8 +15,8 @@ pub enum Allocate {
     Reads,
 }
 
-/// The rules of a level; by default exact LRU, non-inclusive, write-back, write-allocate, whole lines, and no
-/// prefetcher.
+/// The rules of a level; by default exact LRU, non-inclusive, write-back, write-allocate, whole
+/// lines, and no prefetcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Which line makes room.

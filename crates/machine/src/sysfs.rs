@@ -35,7 +35,8 @@ pub fn read(sys: &Path) -> Result<BTreeMap<u32, Vec<CacheInfo>>, String> {
     Ok(processors)
 }
 
-/// Numbers `n` of the entries `<prefix><n>` of a directory, ascending; none if there is no such directory.
+/// Numbers `n` of the entries `<prefix><n>` of a directory, ascending; none if there is no such
+/// directory.
 fn numbered(directory: &Path, prefix: &str) -> Vec<u32> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let number = |name: &str| name.strip_prefix(prefix)?.parse().ok();

@@ -170,8 +170,8 @@ fn a_hybrid_takes_the_performance_cores_and_says_so() {
     assert!(machine.sources[0].ends_with("is in no machine file; nearest: machines/generic.toml"));
 }
 
-/// A hypervisor may hide the model, and newer ones are in no file: the machine with which the processor has most features in common is
-/// nearest, of the same vendor.
+/// A hypervisor may hide the model, and newer ones are in no file: the machine with which the
+/// processor has most features in common is nearest, of the same vendor.
 #[test]
 fn a_processor_of_unknown_model_is_known_by_its_features() {
     let kin = |vendor: &str, family: u32, model: u32, flags: &str| {

@@ -18,7 +18,8 @@ use crate::moments::{Moment, moments};
 use crate::shards::{Dealer, Dealing, Shards};
 use crate::walks::Walks;
 
-/// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk, little memory.
+/// Decoded chunks that may wait for a consumer, per thread: enough to ride out an uneven chunk,
+/// little memory.
 const WAITING: usize = 3;
 
 /// Time to wait for something that may come at any time.

@@ -363,7 +363,8 @@ impl LiveTrace {
         }
     }
 
-    /// Takes nothing more, so that the writer need not wait: a trace that is kept is completed, another one is not.
+    /// Takes nothing more, so that the writer need not wait: a trace that is kept is completed,
+    /// another one is not.
     pub fn desert(&self) {
         self.shared.lock().deserted = true;
         self.shared.moved.notify_all();

@@ -1,4 +1,5 @@
-//! Moments between the stamps of a chunk, at which streams that ran side by side take turns (SPEC §4.4).
+//! Moments between the stamps of a chunk, at which streams that ran side by side take turns (SPEC
+//! §4.4).
 
 use memlode_trace::event::{Batch, Course, Loop};
 
@@ -92,8 +93,8 @@ impl Moment {
     }
 }
 
-/// Finds the moments of a chunk: one in [`STEP`] accesses, each in front of an access, a loop or an iteration of a loop. Between stamps, time
-/// goes by in proportion to accesses.
+/// Finds the moments of a chunk: one in [`STEP`] accesses, each in front of an access, a loop or an
+/// iteration of a loop. Between stamps, time goes by in proportion to accesses.
 pub fn moments(batch: &Batch, out: &mut Vec<Moment>) {
     out.clear();
     let mut walk = Walk::new(batch, out);

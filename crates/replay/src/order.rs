@@ -73,7 +73,8 @@ impl Stream {
         if self.is_hurried() { self.since } else { self.time }
     }
 
-    /// The mark that the next piece begins with, if that is one at which the thread learnt something.
+    /// The mark that the next piece begins with, if that is one at which the thread learnt
+    /// something.
     fn learns(&self) -> Option<(ProcessId, &Mark)> {
         let AtHand { chunk, next, marks, .. } = self.at_hand.as_ref()?;
         let (_, mark) = chunk.batch.marks.get(next.marks).filter(|_| *marks > next.marks)?;
@@ -152,8 +153,8 @@ fn learnt(mark: &Mark) -> Option<u64> {
 /// Objects by which something was released so far.
 type Released = FxHashSet<(ProcessId, u64)>;
 
-/// Returns whether all that a thread learnt at a mark was released in front of a stamp, and not by the end of a thread: then
-/// moments, which lie between stamps, do not come behind it.
+/// Returns whether all that a thread learnt at a mark was released in front of a stamp, and not by
+/// the end of a thread: then moments, which lie between stamps, do not come behind it.
 fn is_released_at_a_stamp(process: ProcessId, mark: &Mark, released: &Released) -> bool {
     matches!(*mark, Mark::Sync { kind, object, .. }
         if kind != SyncKind::Join && released.contains(&(process, object)))
@@ -161,8 +162,9 @@ fn is_released_at_a_stamp(process: ProcessId, mark: &Mark, released: &Released) 
 
 /// Replays a trace.
 pub trait Replay {
-    /// Decodes all chunks, with `workers` threads to help, and hands them over whole, on this thread, in the order
-    /// in which they began. A damaged chunk is left out and reported. [`Replay::interleave`] is finer.
+    /// Decodes all chunks, with `workers` threads to help, and hands them over whole, on this
+    /// thread, in the order in which they began. A damaged chunk is left out and reported.
+    /// [`Replay::interleave`] is finer.
     fn replay(&self, workers: usize, consume: impl FnMut(&Batch) -> ControlFlow<()>) -> Replayed;
 
     /// The same for some chunks, in their given order.
@@ -173,8 +175,9 @@ pub trait Replay {
         consume: impl FnMut(&Batch) -> ControlFlow<()>,
     ) -> Replayed;
 
-    /// Hands over all events, on this thread, in replay order: chunk by chunk where only one stream runs, piece by piece
-    /// where several do. `workers` threads help to decode. A damaged chunk is left out and reported.
+    /// Hands over all events, on this thread, in replay order: chunk by chunk where only one stream
+    /// runs, piece by piece where several do. `workers` threads help to decode. A damaged chunk is
+    /// left out and reported.
     fn interleave(&self, workers: usize, consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>) -> Replayed;
 
     /// The same for some of the chunks, which are in the order of [`Trace::chunks`].

@@ -18,7 +18,8 @@ pub struct Piece<'b> {
     pub(crate) accesses: Range<usize>,
     pub(crate) marks: Range<usize>,
     pub(crate) loops: Range<usize>,
-    /// Iterations of the first loop that came before, and iterations of the one behind the last that are here.
+    /// Iterations of the first loop that came before, and iterations of the one behind the last
+    /// that are here.
     pub(crate) iterations: (u64, u64),
     /// The chunk ends with it.
     pub(crate) ends: bool,
@@ -98,7 +99,8 @@ impl<'b> LoopPart<'b> {
 pub struct Events<'b> {
     /// The accesses, in program order.
     pub accesses: &'b [Access],
-    /// The marks, in program order, each with the number of the chunk's accesses that come before it.
+    /// The marks, in program order, each with the number of the chunk's accesses that come before
+    /// it.
     pub marks: &'b [(u32, Mark)],
     /// Number of the chunk's accesses that come before these.
     pub before: usize,
@@ -166,7 +168,8 @@ impl<'b> Piece<'b> {
         &self.batch.accesses[self.accesses.clone()]
     }
 
-    /// The marks, in program order: `(i, m)` stands before the access that is the `i`th of this piece.
+    /// The marks, in program order: `(i, m)` stands before the access that is the `i`th of this
+    /// piece.
     pub fn marks(&self) -> impl Iterator<Item = (usize, &'b Mark)> {
         let piece = self.clone();
         self.batch.marks[self.marks.clone()].iter().map(move |(at, mark)| (piece.within(*at), mark))

@@ -41,8 +41,9 @@ impl Shards {
         Shards { count: 1, shape: Shape { line_bytes: 64, sets: 1, ways: 1 }, shift: 0, of: Box::new([0; _]) }
     }
 
-    /// At most `count` shards by the address bits `bits`; fewer where there are not as many values of the bits. Accesses are cut
-    /// at lines of the first level, which are not longer than the value of the lowest bit.
+    /// At most `count` shards by the address bits `bits`; fewer where there are not as many values
+    /// of the bits. Accesses are cut at lines of the first level, which are not longer than the
+    /// value of the lowest bit.
     pub fn new(count: usize, bits: std::ops::Range<u32>, shape: Shape) -> Shards {
         let width = bits.len().min(MOST_BITS as usize) as u32;
         let count = count.clamp(1, (1 << width).min(usize::from(u8::MAX)));

@@ -21,8 +21,8 @@ const REMEMBERED: usize = 4;
 const FIRST: u32 = 8;
 const ONE_OF: u32 = 8;
 
-/// Lines gone to in a chunk, by a site, from which on its further accesses are looked at now and then: a share of 1,024 has a standard
-/// error of 1.6% at most.
+/// Lines gone to in a chunk, by a site, from which on its further accesses are looked at now and
+/// then: a share of 1,024 has a standard error of 1.6% at most.
 const ENOUGH: u64 = 1024;
 
 /// Further accesses, of which the last ones are examined, as a walk may change later: a list whose

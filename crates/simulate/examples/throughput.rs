@@ -1,5 +1,5 @@
-//! Million accesses per second of a three-level hierarchy and of the layers over it on synthetic streams,
-//! by processor time.
+//! Million accesses per second of a three-level hierarchy and of the layers over it on synthetic
+//! streams, by processor time.
 //!
 //! `cargo run --release -p memlode-simulate --example throughput [-- ACCESSES]`
 
@@ -125,8 +125,8 @@ fn main() {
     }
 }
 
-/// The general model: without any rule; with rules like those of servers, four coherent cores in turns of 16
-/// accesses; and with prefetchers.
+/// The general model: without any rule; with rules like those of servers, four coherent cores in
+/// turns of 16 accesses; and with prefetchers.
 fn specs(levels: &[LevelSpec; 3]) -> [(ModelSpec, usize); 3] {
     let plain = ModelSpec::new(levels.iter().map(|level| ModelLevel::from(*level)).collect(), 1);
     let mut four = ModelSpec { cores: 4, coherence: Coherence::Mesi, ..plain.clone() };

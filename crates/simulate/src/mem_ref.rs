@@ -4,7 +4,8 @@ use crate::tag::Tag;
 
 /// A memory reference: an access of a core to some bytes.
 ///
-/// An access of no bytes touches nothing, and a range that would run past the last address is cut there.
+/// An access of no bytes touches nothing, and a range that would run past the last address is cut
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemRef {
     /// Address of the first byte.

@@ -7,7 +7,8 @@ use thiserror::Error;
 /// Most levels a hierarchy may have.
 pub const MAX_LEVELS: usize = 8;
 
-/// Most lines all caches of a hierarchy may hold together: a bound on this process's memory (1 GiB).
+/// Most lines all caches of a hierarchy may hold together: a bound on this process's memory (1
+/// GiB).
 const MAX_LINES: u64 = 1 << 27;
 
 /// The shape of one level.
@@ -89,8 +90,8 @@ pub(crate) fn check_all(levels: &[LevelSpec], cores: u32) -> Result<(), Impossib
 
 /// The address bits that take part in choosing the set at every level and lie above every line.
 ///
-/// A number of sets s · 2^k keeps the low k bits of the line number in its remainder, so the law also
-/// serves caches whose number of sets is no power of two.
+/// A number of sets s · 2^k keeps the low k bits of the line number in its remainder, so the law
+/// also serves caches whose number of sets is no power of two.
 pub(crate) fn shard_bits(levels: &[LevelSpec]) -> Range<u32> {
     let start = levels.iter().map(LevelSpec::line_shift).max().unwrap_or(0);
     let end = levels.iter().map(|s| s.line_shift() + s.sets().trailing_zeros()).min().unwrap_or(0);

@@ -1,12 +1,15 @@
 //! The simulator against Cachegrind, to the digit.
 //!
-//! The same program runs twice under valgrind with address-space randomisation off: under Lackey, which
-//! prints every access, and under Cachegrind, which counts misses. The printed accesses, put through our
-//! hierarchy, must give Cachegrind's counts. Cachegrind's rules, beyond those that are ours as well:
+//! The same program runs twice under valgrind with address-space randomisation off: under Lackey,
+//! which prints every access, and under Cachegrind, which counts misses. The printed accesses, put
+//! through our hierarchy, must give Cachegrind's counts. Cachegrind's rules, beyond those that are
+//! ours as well:
 //!
-//! - Instructions have a first level of their own (here: core 1) and share the last level with data.
+//! - Instructions have a first level of their own (here: core 1) and share the last level with
+//!   data.
 //! - A modify (read and write of one location by one instruction) counts once, as a read.
-//! - An access that straddles two lines looks up both at every level it reaches ([`Straddle::Together`]).
+//! - An access that straddles two lines looks up both at every level it reaches
+//!   ([`Straddle::Together`]).
 //! - An access longer than a line counts as one line long.
 //!
 //! This test needs valgrind and a C compiler and fails without them.

@@ -43,8 +43,8 @@ fn states(model: &Model) -> String {
     (0..model.spec().cores as usize).map(state).collect()
 }
 
-/// Two threads count in neighbouring counters of one line. Every second access finds the line gone, and
-/// never because of the counter it wants: false sharing, named by the other's tag.
+/// Two threads count in neighbouring counters of one line. Every second access finds the line gone,
+/// and never because of the counter it wants: false sharing, named by the other's tag.
 ///
 /// ```text
 ///  access            states   why
@@ -184,8 +184,8 @@ fn a_thousand_cores_lose_a_line_to_one() {
     assert_eq!(model.coherence().true_sharing, 999);
 }
 
-/// A line that left for want of room is no coherence miss, even if another core wrote it meanwhile: one set of
-/// two ways; lines 0, 1, 2 of core 0 push out line 0 before core 1 writes it.
+/// A line that left for want of room is no coherence miss, even if another core wrote it meanwhile:
+/// one set of two ways; lines 0, 1, 2 of core 0 push out line 0 before core 1 writes it.
 #[test]
 fn a_line_evicted_before_the_write_is_not_lost_to_it() {
     let mut model = mesi(vec![level(1, 2, 1), level(64, 8, 2)], 2);
@@ -196,8 +196,8 @@ fn a_line_evicted_before_the_write_is_not_lost_to_it() {
     assert_eq!(model.access(MemRef::read(0, 0, 8)), outcome(1, true, None));
 }
 
-/// The first level had evicted the line, the private second level still held it: the access misses in the
-/// first level for want of room, and in the second because of core 1.
+/// The first level had evicted the line, the private second level still held it: the access misses
+/// in the first level for want of room, and in the second because of core 1.
 #[test]
 fn the_level_that_lost_the_line_tells_why() {
     let mut model = mesi(vec![level(1, 2, 1), level(8, 4, 1), level(64, 8, 2)], 2);
@@ -226,8 +226,8 @@ fn groups_of_cores_share_what_is_on_their_way() {
     assert_eq!(model.access(MemRef::read(1, 0, 8).tagged(5)), outcome(2, true, Some((true, 2, 4))));
 }
 
-/// An inclusive shared level of one set of two ways: a third line drops the first, and core 0's modified copy
-/// with it, which is written to memory.
+/// An inclusive shared level of one set of two ways: a third line drops the first, and core 0's
+/// modified copy with it, which is written to memory.
 #[test]
 fn an_inclusive_level_takes_inner_copies_with_it() {
     let shared = ModelLevel { inclusion: Inclusion::Inclusive, ..level(1, 2, 2) };

@@ -1,4 +1,5 @@
-//! Causes of misses, use of lines and who evicted them against their definitions, and on traces worked out by hand.
+//! Causes of misses, use of lines and who evicted them against their definitions, and on traces
+//! worked out by hand.
 
 mod common;
 
@@ -172,9 +173,10 @@ fn level(sets: u64, ways: u32) -> LevelSpec {
     LevelSpec { bytes: sets * u64::from(ways) * 64, ways, line_bytes: 64, shared_by: 1 }
 }
 
-/// Two sets of one way. Lines 0 and 2 fight for set 0 although the cache holds two lines: conflict. With
-/// lines 0, 1 and 2 in turn, 0 and 2 would not have stayed in a fully associative cache either: capacity.
-/// Line 1, alone in its set, stays where full associativity would lose it: spared.
+/// Two sets of one way. Lines 0 and 2 fight for set 0 although the cache holds two lines: conflict.
+/// With lines 0, 1 and 2 in turn, 0 and 2 would not have stayed in a fully associative cache
+/// either: capacity. Line 1, alone in its set, stays where full associativity would lose it:
+/// spared.
 #[test]
 fn the_three_causes() {
     use Cause::{Capacity, Cold, Conflict};
@@ -199,8 +201,9 @@ fn the_three_causes() {
     assert_eq!(details.evictions, [[pushed(0, 2), pushed(2, 0)]]);
 }
 
-/// 64 arcs of 56 bytes, of which 8 are read, through a cache of 8 lines: of the 64-byte lines fetched most
-/// hold one hot field, some two. Read as an array of the 8 bytes alone, every line is used whole.
+/// 64 arcs of 56 bytes, of which 8 are read, through a cache of 8 lines: of the 64-byte lines
+/// fetched most hold one hot field, some two. Read as an array of the 8 bytes alone, every line is
+/// used whole.
 #[test]
 fn a_hot_field_wastes_most_of_each_line() {
     let used = |stride: u64, count: u64| {

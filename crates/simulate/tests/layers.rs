@@ -1,4 +1,5 @@
-//! Translations, store buffers and memory nodes against their definitions, and on traces worked out by hand.
+//! Translations, store buffers and memory nodes against their definitions, and on traces worked out
+//! by hand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -192,9 +193,9 @@ fn pages_are_where_they_are_put() {
     assert_eq!(remote(Placement::FirstTouch, &given), [vec![0, 1, 3, 4], vec![2, 5, 6, 7]]);
 }
 
-/// Four pages through a first level of two translations and a second of four: the first round walks, the next ones find
-/// the translations in the second level. Five pages are one too many for that, too, and LRU then finds nothing. Of each
-/// page one line is used.
+/// Four pages through a first level of two translations and a second of four: the first round
+/// walks, the next ones find the translations in the second level. Five pages are one too many for
+/// that, too, and LRU then finds nothing. Of each page one line is used.
 #[test]
 fn a_column_needs_a_translation_a_row() {
     let specs = [tlb(1, 2, 2, &[4096], 0), tlb(2, 4, 4, &[4096], 7)];
@@ -350,8 +351,9 @@ proptest! {
     }
 }
 
-/// The loop of the paper's microkernel: `i` is stored at …03c and `inc` loaded from …03c of another page, as long as the
-/// stack lies so. Moved by 16 bytes the pair is gone. Reading `i` back is forwarding.
+/// The loop of the paper's microkernel: `i` is stored at …03c and `inc` loaded from …03c of another
+/// page, as long as the stack lies so. Moved by 16 bytes the pair is gone. Reading `i` back is
+/// forwarding.
 #[test]
 fn a_load_meets_a_store_4096_bytes_away() {
     let conflicts = |stack: u64| {

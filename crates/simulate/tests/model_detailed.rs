@@ -1,4 +1,5 @@
-//! Causes, use of lines and who took them, over models with any rules: against their definitions, and by hand.
+//! Causes, use of lines and who took them, over models with any rules: against their definitions,
+//! and by hand.
 
 mod common;
 #[path = "oracle/model.rs"]
@@ -346,7 +347,8 @@ fn level(sets: u64, ways: u32, shared_by: u32) -> ModelLevel {
     ModelLevel::from(LevelSpec { bytes: sets * u64::from(ways) * 64, ways, line_bytes: 64, shared_by })
 }
 
-/// Two threads count in neighbouring words; a third counter is read by one thread and written by the other.
+/// Two threads count in neighbouring words; a third counter is read by one thread and written by
+/// the other.
 #[test]
 fn who_takes_whose_line_is_told_by_tag() {
     let levels = vec![level(8, 4, 1), level(64, 8, 2)];

@@ -11,9 +11,10 @@ fn misses(replacement: Replacement, ways: u32, lines: &str) -> String {
     lines.chars().filter(|line| *line != ' ').map(|line| if miss(line) { 'x' } else { '.' }).collect()
 }
 
-/// Belady's anomaly (Belady, Nelson, Shedler, "An anomaly in space-time characteristics of certain programs
-/// running in a paging machine", CACM 1969): on this sequence FIFO misses 9 times with three places and 10
-/// times with four. LRU, a stack algorithm, cannot do worse with more: 10 and 8.
+/// Belady's anomaly (Belady, Nelson, Shedler, "An anomaly in space-time characteristics of certain
+/// programs running in a paging machine", CACM 1969): on this sequence FIFO misses 9 times with
+/// three places and 10 times with four. LRU, a stack algorithm, cannot do worse with more: 10 and
+/// 8.
 #[test]
 fn more_room_can_be_worse_for_fifo() {
     let count = |replacement, ways| misses(replacement, ways, "123412512345").matches('x').count();
@@ -21,8 +22,8 @@ fn more_room_can_be_worse_for_fifo() {
     assert_eq!((count(Replacement::Lru, 3), count(Replacement::Lru, 4)), (10, 8));
 }
 
-/// The mixed pattern with which Jaleel et al. (ISCA 2010) explain RRIP: two lines that are used again, then a
-/// scan of four in a set of four. LRU loses both; static RRIP keeps them.
+/// The mixed pattern with which Jaleel et al. (ISCA 2010) explain RRIP: two lines that are used
+/// again, then a scan of four in a set of four. LRU loses both; static RRIP keeps them.
 ///
 /// ```text
 ///  line      a b b a   1     2     3        4        a b
@@ -35,8 +36,8 @@ fn a_scan_does_not_cost_srrip_its_working_set() {
     assert_eq!(misses(Replacement::Srrip, 4, "abba 1234 ab"), "xx..xxxx..");
 }
 
-/// A loop over five lines in four ways. LRU and static RRIP miss always; bimodal RRIP puts all but every 32nd
-/// line where the next miss takes its place again, so three of the five stay.
+/// A loop over five lines in four ways. LRU and static RRIP miss always; bimodal RRIP puts all but
+/// every 32nd line where the next miss takes its place again, so three of the five stay.
 ///
 /// ```text
 ///  a b c d   all predicted 3 (the first four fills are not the 32nd)
@@ -52,8 +53,8 @@ fn a_loop_that_is_too_large_keeps_most_of_itself_under_brrip() {
     assert_eq!(misses(Replacement::Brrip, 4, "abcde abcde abcde"), "xxxxxx...xx...x");
 }
 
-/// A tree of bits is not LRU: after a b c d a, LRU would evict b. The root points away from a's half, to c and
-/// d, of which c is the older.
+/// A tree of bits is not LRU: after a b c d a, LRU would evict b. The root points away from a's
+/// half, to c and d, of which c is the older.
 #[test]
 fn a_tree_forgets_more_than_lru() {
     assert_eq!(misses(Replacement::Lru, 4, "abcda e cb"), "xxxx.x.x");
@@ -67,8 +68,8 @@ fn a_tree_of_two_ways_is_lru() {
     assert_eq!(misses(Replacement::TreePlru, 2, lines), misses(Replacement::Lru, 2, lines));
 }
 
-/// The same run twice is the same; and over many misses each of the four ways is drawn: a line that is used
-/// but once in a while is not safe.
+/// The same run twice is the same; and over many misses each of the four ways is drawn: a line that
+/// is used but once in a while is not safe.
 #[test]
 fn random_is_repeatable_and_draws_every_way() {
     let lines: String = (0..400).map(|i| char::from(b'a' + (i % 5) as u8)).collect();

@@ -20,7 +20,8 @@ fn counters(issued: u64, useful: u64, late: u64, useless: u64, pollution: u64) -
     PrefetchCounters { issued, useful, late, useless, pollution }
 }
 
-/// Line 0 misses and sends for 1; the first use of each line sends for the next. The page ends with line 63.
+/// Line 0 misses and sends for 1; the first use of each line sends for the next. The page ends with
+/// line 63.
 #[test]
 fn the_next_line_of_a_sequence_is_there() {
     let mut model = with(Prefetch::NextLine, 0);
@@ -50,8 +51,8 @@ fn pairs_come_together() {
     assert_eq!(model.prefetch()[0], counters(2, 2, 0, 0, 0));
 }
 
-/// Stride 200: 0, 200, 400. The third access proves the stride and sends for 800, the fourth for 1000, …;
-/// 600 (line 9) was not prefetched.
+/// Stride 200: 0, 200, 400. The third access proves the stride and sends for 800, the fourth for
+/// 1000, …; 600 (line 9) was not prefetched.
 ///
 /// ```text
 ///  address       0    200    400    600    800   1000   1200
@@ -76,9 +77,9 @@ fn a_stride_is_trusted_when_it_comes_twice() {
     assert_eq!(model.prefetch()[0].issued, 5 + 2 + 1);
 }
 
-/// A site that reads 8 bytes every 60 straddles lines at 60 and at 1020, which does not disturb its stride: 120
-/// is in line 1, which came with 60, and sends for line 3; 180 misses line 2, and sends for line 4; from then
-/// on all is there.
+/// A site that reads 8 bytes every 60 straddles lines at 60 and at 1020, which does not disturb its
+/// stride: 120 is in line 1, which came with 60, and sends for line 3; 180 misses line 2, and sends
+/// for line 4; from then on all is there.
 #[test]
 fn an_access_of_two_lines_has_one_address() {
     let mut model = with(Prefetch::Stride, 0);
@@ -97,8 +98,8 @@ fn a_steady_stride_survives_one_jump() {
     assert_eq!(model.prefetch()[0].issued, 3);
 }
 
-/// Downwards from line 40: the third access is the second step down and sends for two lines, 37 and 36; each
-/// further one sends for two more, until 20 lines ahead.
+/// Downwards from line 40: the third access is the second step down and sends for two lines, 37 and
+/// 36; each further one sends for two more, until 20 lines ahead.
 ///
 /// ```text
 ///  asked   40  39  38     37     36     35     34   …
@@ -115,7 +116,8 @@ fn a_stream_runs_ahead_of_its_requests() {
     assert_eq!(model.prefetch()[0], counters(38, 38, 0, 0, 0));
 }
 
-/// One set of two ways; lines 0 and 2 are wanted, in turn. Each miss of line 1 more brings its pair.
+/// One set of two ways; lines 0 and 2 are wanted, in turn. Each miss of line 1 more brings its
+/// pair.
 ///
 /// ```text
 ///  read   set (recent first)   what happened
@@ -132,8 +134,8 @@ fn prefetches_that_leave_unused_are_useless() {
     assert_eq!(model.prefetch()[0], counters(3, 0, 0, 2, 0));
 }
 
-/// One set of two ways. 0 and 1 come together and are used. 2 takes 0's place, and its pair 3 takes that of 1,
-/// which was in use: when 1 misses next, a prefetch is to blame.
+/// One set of two ways. 0 and 1 come together and are used. 2 takes 0's place, and its pair 3 takes
+/// that of 1, which was in use: when 1 misses next, a prefetch is to blame.
 #[test]
 fn a_miss_of_a_line_that_made_room_for_a_prefetch_is_pollution() {
     let shape = LevelSpec { bytes: 128, ways: 2, line_bytes: 64, shared_by: 1 };

@@ -1,4 +1,5 @@
-//! Stays of lines that are followed, against a plain model of the caches; and caches that follow lines answer as others do.
+//! Stays of lines that are followed, against a plain model of the caches; and caches that follow
+//! lines answer as others do.
 
 mod common;
 
@@ -8,7 +9,8 @@ use common::{Event, Naive, cases};
 use memlode_simulate::{Hierarchy, MemRef, Straddle, Tag, touch_lines};
 use proptest::prelude::*;
 
-/// The stays of a line in a core's first level: how deep each fetch went, and which bytes were touched then.
+/// The stays of a line in a core's first level: how deep each fetch went, and which bytes were
+/// touched then.
 type Residencies = BTreeMap<(u32, u64), Vec<(u8, u64)>>;
 
 /// Answers by tag and depth.

@@ -1,4 +1,5 @@
-//! The time model against a naive one, on traces whose times are on paper, and by laws that hold whatever is executed.
+//! The time model against a naive one, on traces whose times are on paper, and by laws that hold
+//! whatever is executed.
 
 mod time {
     pub mod naive;
@@ -146,7 +147,8 @@ fn a_chase_takes_all_latencies_and_is_a_chain() {
     }
 }
 
-/// Two loads an iteration, each fed by what both loaded in the iteration before: when the second is executed, the first has been again.
+/// Two loads an iteration, each fed by what both loaded in the iteration before: when the second is
+/// executed, the first has been again.
 #[test]
 fn loads_of_a_iteration_that_wait_for_the_iteration_before_wait_together() {
     let iterations = 30;
@@ -361,7 +363,8 @@ fn what_the_wrong_path_has_asked_for_is_on_its_way() {
     assert_eq!(after(&[decides, near(3), meets(either)]), (L + 20 + 4 + L - 4) as f64);
 }
 
-/// Six sites of random kinds, each followed by the next one, so that there is no branch; what they access is random.
+/// Six sites of random kinds, each followed by the next one, so that there is no branch; what they
+/// access is random.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let feed = || prop::option::of((0..6u32, prop_oneof![3 => Just(0u8), 1 => 1..4u8]));
     let site = (0..12u32, prop::bool::weighted(0.05), feed(), feed());
@@ -443,7 +446,8 @@ proptest! {
         prop_assert!(committed <= instructions + one_by_one);
     }
 
-    /// Chaining accesses never makes them faster, and each is charged at most what a chain of all would be.
+    /// Chaining accesses never makes them faster, and each is charged at most what a chain of all
+    /// would be.
     #[test]
     fn a_chain_is_never_faster(numbers in prop::collection::vec(0..4000u64, 1..100)) {
         let free: Vec<Step> = numbers.iter().map(|&number| miss(number)).collect();

@@ -42,8 +42,8 @@ fn sets_need_not_be_a_power_of_two() {
     assert_eq!(depths(&mut caches, &[0, 3, 1, 2, 0, 6, 3, 1, 2]), [1, 1, 1, 1, 0, 1, 1, 0, 0]);
 }
 
-/// A level is asked only after a miss inside it, so a line kept alive in the first level ages in the
-/// second, drops out there, and is not taken from the first (non-inclusive).
+/// A level is asked only after a miss inside it, so a line kept alive in the first level ages in
+/// the second, drops out there, and is not taken from the first (non-inclusive).
 #[test]
 fn inner_hits_do_not_refresh_outer_levels() {
     // First level: 2 sets × 1 way; second: 1 set × 2 ways.
@@ -63,9 +63,10 @@ fn what_one_core_fetched_another_finds_in_the_shared_level() {
     assert_eq!(caches.access(MemRef::read(1, line(5), 8)), 0);
 }
 
-/// An access over lines 1 and 2 when the first level holds line 1 only, and the second level (one set of
-/// two ways, shared with core 1) holds 9 and, less recent, 1. It counts once everywhere. Apart, only 2 is
-/// asked for outside and pushes out 1; together, 1 is looked up as well and 2 pushes out 9.
+/// An access over lines 1 and 2 when the first level holds line 1 only, and the second level (one
+/// set of two ways, shared with core 1) holds 9 and, less recent, 1. It counts once everywhere.
+/// Apart, only 2 is asked for outside and pushes out 1; together, 1 is looked up as well and 2
+/// pushes out 9.
 #[test]
 fn a_straddling_access_misses_once() {
     let levels = [level(4, 2, 1), level(1, 2, 2)];
@@ -80,8 +81,9 @@ fn a_straddling_access_misses_once() {
     }
 }
 
-/// Copy-back with write-allocate: a dirty line that is replaced goes to the next level that holds it, a
-/// clean one is dropped. One set in each level, of two and of three ways; `*` marks dirty lines.
+/// Copy-back with write-allocate: a dirty line that is replaced goes to the next level that holds
+/// it, a clean one is dropped. One set in each level, of two and of three ways; `*` marks dirty
+/// lines.
 ///
 /// ```text
 ///  access    level 1   level 2    what leaves

@@ -1,4 +1,5 @@
-//! A function's code for a reader: each instruction with the places in the source that it comes from.
+//! A function's code for a reader: each instruction with the places in the source that it comes
+//! from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,11 +59,13 @@ pub struct FunctionCode {
     pub name: String,
     /// The version of it.
     pub version: Version,
-    /// Its instructions, by address. Of a dormant version that shares the function with a recording one, only its own.
+    /// Its instructions, by address. Of a dormant version that shares the function with a recording
+    /// one, only its own.
     pub lines: Vec<CodeLine>,
 }
 
-/// The code of functions of these names: of each the version that records nothing, where there is one.
+/// The code of functions of these names: of each the version that records nothing, where there is
+/// one.
 ///
 /// # Errors
 /// If the debug information is damaged, or nests its entries too deeply.

@@ -172,8 +172,9 @@ const RUNTIME_UNITS: [&str; 17] = [
     "xray_",
 ];
 
-/// Local functions of libgcc's objects by a global one of the same object. These objects were compiled with link-time
-/// optimisation and name no source file, so that lld's symbol tables tell nothing of their unit.
+/// Local functions of libgcc's objects by a global one of the same object. These objects were
+/// compiled with link-time optimisation and name no source file, so that lld's symbol tables tell
+/// nothing of their unit.
 const BESIDE: [(&str, &[&str]); 7] = [
     ("__cpu_indicator_init", &["get_available_features", "has_cpu_feature", "set_cpu_feature"]),
     ("__bid128_div", &["handle_UF_128_rem", "handle_UF_128"]),

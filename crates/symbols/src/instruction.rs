@@ -10,7 +10,8 @@ pub const LONGEST: usize = 15;
 /// General registers.
 pub const REGISTERS: usize = 16;
 
-/// A general register by its number in debug information: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+/// A general register by its number in debug information: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp,
+/// r8 to r15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Register(pub u8);
 

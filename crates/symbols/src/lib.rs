@@ -1,7 +1,8 @@
-//! Programs as files: sections, build id and global objects of an ELF image, and its code of other compilers; symbols,
-//! debug information and instructions of any program.
+//! Programs as files: sections, build id and global objects of an ELF image, and its code of other
+//! compilers; symbols, debug information and instructions of any program.
 //!
-//! The file may be anything a user names: every offset in it is checked, and nothing in it can make this crate panic.
+//! The file may be anything a user names: every offset in it is checked, and nothing in it can make
+//! this crate panic.
 
 pub mod code;
 pub mod debug;
@@ -30,9 +31,11 @@ use object::{Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCa
 /// Facts that are read from an ELF image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElfImage {
-    /// Path, build id, the two sections of an instrumented image, and the data objects with static storage by address.
+    /// Path, build id, the two sections of an instrumented image, and the data objects with static
+    /// storage by address.
     pub module: ModuleImage,
-    /// Loaded at an address of the system's choice: a shared library or a position-independent executable.
+    /// Loaded at an address of the system's choice: a shared library or a position-independent
+    /// executable.
     pub relocatable: bool,
 }
 
@@ -198,7 +201,8 @@ pub fn compile_commands(path: &Path) -> Result<Vec<String>, Error> {
     Ok(lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect())
 }
 
-/// Data objects of `.symtab`, or of `.dynsym` in a stripped image. Several names of one object leave one global.
+/// Data objects of `.symtab`, or of `.dynsym` in a stripped image. Several names of one object
+/// leave one global.
 fn globals<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Vec<Global> {
     let data = |symbol: &ElfSymbol<'data, '_, elf::FileHeader64<Endianness>, R>| {
         let (address, bytes) = (symbol.address(), symbol.size());

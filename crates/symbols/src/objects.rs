@@ -6,7 +6,8 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf}
 
 use crate::Error;
 
-/// Names of the functions that an object file defines, in the order of its symbols. The path is for errors only.
+/// Names of the functions that an object file defines, in the order of its symbols. The path is for
+/// errors only.
 ///
 /// # Errors
 /// If the bytes are no object file.

@@ -1,4 +1,5 @@
-//! A program or library as a file: where its bytes are loaded, its symbols, its code, its debug information.
+//! A program or library as a file: where its bytes are loaded, its symbols, its code, its debug
+//! information.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -54,8 +55,8 @@ pub struct ProgramFile {
 }
 
 impl ProgramFile {
-    /// Reads a regular file. A program without debug information may have a file with it, of its build id, below
-    /// `/usr/lib/debug`, or of the name that it has for it.
+    /// Reads a regular file. A program without debug information may have a file with it, of its
+    /// build id, below `/usr/lib/debug`, or of the name that it has for it.
     ///
     /// # Errors
     /// If it cannot be read, or is no program.
@@ -75,7 +76,8 @@ impl ProgramFile {
         Ok(program)
     }
 
-    /// Looks for the file with its debug information, if it has none itself; that has its symbols, too.
+    /// Looks for the file with its debug information, if it has none itself; that has its symbols,
+    /// too.
     fn find_debug(&mut self, root: Option<&Path>) {
         let Ok(image) = object::File::parse(&*self.bytes) else { return };
         if image.section_by_name(gimli::SectionId::DebugInfo.name()).is_some() {

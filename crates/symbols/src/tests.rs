@@ -49,7 +49,8 @@ fn fixed_and_stripped_programs_are_read() {
     assert!(stripped.module.globals.iter().any(|global| global.name == "counter"), "from .dynsym");
 }
 
-/// A program with the entries that the pass would write of `known`, and of `far` in other code models.
+/// A program with the entries that the pass would write of `known`, and of `far` in other code
+/// models.
 const MIXED: &str = r#"
 __attribute__((section("memlode_seg"), used)) static const int anchors[] = {1, 2, 3, 4};
 __attribute__((section("memlode_tab"), used)) static const char tables[] = "tables";

@@ -1,6 +1,7 @@
 //! The speed at which chunks are encoded and decoded on one core, and their size.
 //!
-//! `cargo run --release -p memlode-trace --example codec [TRACE…]`: made-up streams, and the traces named.
+//! `cargo run --release -p memlode-trace --example codec [TRACE…]`: made-up streams, and the traces
+//! named.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

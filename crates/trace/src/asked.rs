@@ -4,7 +4,8 @@ use crate::bytes::Malformed;
 use crate::format::table_section;
 use crate::sections::Sections;
 
-/// A rule of a filter or the name of an allocator, as an index into the table's strings, and whether it matched.
+/// A rule of a filter or the name of an allocator, as an index into the table's strings, and
+/// whether it matched.
 pub(crate) type Asked = (u32, bool);
 
 /// Returns the rules and names of a table with `strings` strings.

@@ -5,8 +5,8 @@ use crate::format::table_section;
 use crate::sections::Sections;
 use crate::sites::{FunctionId, LocationId, SiteTable, StringId};
 
-/// A call, as indices of a table's locations and strings: where it stands, the linkage name of the function that is
-/// called, none of an indirect call, and `call_flag.*`.
+/// A call, as indices of a table's locations and strings: where it stands, the linkage name of the
+/// function that is called, none of an indirect call, and `call_flag.*`.
 pub(crate) type TableCall = (Option<u32>, Option<u32>, u8);
 
 /// Returns the calls behind the segments of a table with these numbers of segments, locations and

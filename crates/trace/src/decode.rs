@@ -143,7 +143,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills a batch with the events of a chunk. `codes` are the modules, `None` for one that could not be read.
+    /// Fills a batch with the events of a chunk. `codes` are the modules, `None` for one that could
+    /// not be read.
     fn decode(
         &mut self,
         header: &ChunkHeader,

@@ -20,7 +20,8 @@ pub struct ThreadId(pub u32);
 pub struct Access {
     /// Run-time virtual address of the first byte.
     pub address: u64,
-    /// Bytes touched, 1 to `u32::MAX`; a longer range is several accesses. Zero-length ranges yield none.
+    /// Bytes touched, 1 to `u32::MAX`; a longer range is several accesses. Zero-length ranges yield
+    /// none.
     pub bytes: u32,
     /// The access in the source program.
     pub site: SiteId,
@@ -61,8 +62,8 @@ pub enum Mark {
         /// Bytes of one element.
         element_bytes: u64,
     },
-    /// A block was resized: `old` ended (unless 0), `base` came to life. If `base` is 0 and `bytes` is not, it failed
-    /// and `old` lives on.
+    /// A block was resized: `old` ended (unless 0), `base` came to life. If `base` is 0 and `bytes`
+    /// is not, it failed and `old` lives on.
     Realloc {
         /// The call.
         site: SiteId,
@@ -247,7 +248,8 @@ impl Stride {
     }
 }
 
-/// The values of some accesses, in their order. Accesses are known by their place in a batch or a list.
+/// The values of some accesses, in their order. Accesses are known by their place in a batch or a
+/// list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
     /// Index of the access, and where its bytes end.
@@ -322,7 +324,8 @@ pub struct Batch {
     pub stamps: (u64, u64),
     /// The accesses, in program order.
     pub accesses: Vec<Access>,
-    /// The marks, in program order: `(i, m)` stands before `accesses[i]` (`i` may be `accesses.len()`).
+    /// The marks, in program order: `(i, m)` stands before `accesses[i]` (`i` may be
+    /// `accesses.len()`).
     pub marks: Vec<(u32, Mark)>,
     /// Loops in program order, where they were not unrolled into `accesses`.
     pub loops: Vec<Loop>,
@@ -337,7 +340,8 @@ pub struct Batch {
     pub stack: Vec<Frame>,
     /// The segment executed last.
     pub last: Caller,
-    /// Places that are not recorded, and how often they were executed. A number may stand here twice.
+    /// Places that are not recorded, and how often they were executed. A number may stand here
+    /// twice.
     pub unrecorded: Vec<(UnrecordedId, u64)>,
 }
 

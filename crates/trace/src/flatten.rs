@@ -71,7 +71,8 @@ impl Code {
         Some(&self.segments[index as usize])
     }
 
-    /// The accesses of a segment, if it is plain: all that it has are accesses of known size, and marks.
+    /// The accesses of a segment, if it is plain: all that it has are accesses of known size, and
+    /// marks.
     pub fn templates(&self, segment: &CodeSegment) -> &[Template] {
         &self.templates[segment.templates.0 as usize..segment.templates.1 as usize]
     }
@@ -322,7 +323,8 @@ impl Flattener {
         Caller::new(self.calls.number(calls.iter().map(call).collect()))
     }
 
-    /// Returns the number of the places beside a segment of a function. Reasons that were added later are skipped.
+    /// Returns the number of the places beside a segment of a function. Reasons that were added
+    /// later are skipped.
     fn unrecorded(
         &mut self,
         places: &[TablePlace],
@@ -367,7 +369,8 @@ fn by_segment(table: &Table) -> FxHashMap<u32, Vec<TablePlace>> {
     found
 }
 
-/// Returns whether a segment has nothing but marks and accesses of known size, in numbers that a [`Template`] and a plan of it have room for.
+/// Returns whether a segment has nothing but marks and accesses of known size, in numbers that a
+/// [`Template`] and a plan of it have room for.
 fn is_plain(ops: &[Op]) -> bool {
     ops.len() <= usize::from(u16::MAX)
         && ops.iter().all(|op| match op {

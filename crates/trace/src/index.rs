@@ -19,7 +19,8 @@ use crate::event::{Batch, ProcessId, ThreadId};
 use crate::format::{ChunkHeader, chunk_flag, limit, magic, version};
 use crate::names;
 
-/// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is decoded.
+/// One chunk of a trace. Its header has passed its checksum; its payload is checked when it is
+/// decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkRef {
     /// The process.
@@ -250,8 +251,9 @@ struct Again {
 }
 
 impl Scan<'_> {
-    /// Takes the chunks that the index has, up to the first that cannot be; returns the offset behind them. None if the last of them
-    /// is not where it has to be: then the index is another file's.
+    /// Takes the chunks that the index has, up to the first that cannot be; returns the offset
+    /// behind them. None if the last of them is not where it has to be: then the index is another
+    /// file's.
     fn indexed(
         &mut self,
         headers: &[ChunkHeader],

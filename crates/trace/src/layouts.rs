@@ -101,7 +101,8 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Returns whether a function that was seen looks into the type. If not, nothing else is known here.
+    /// Returns whether a function that was seen looks into the type. If not, nothing else is known
+    /// here.
     pub fn is_watched(&self) -> bool {
         self.flags & type_flag::WATCHED != 0
     }
@@ -111,7 +112,8 @@ impl Uses {
         self.flags & type_flag::CAST != 0
     }
 
-    /// Returns whether the address of a member is given to another function, stored, returned or made a number.
+    /// Returns whether the address of a member is given to another function, stored, returned or
+    /// made a number.
     pub fn escapes(&self, member: usize) -> bool {
         self.members.get(member).is_some_and(|flags| flags & member_flag::ESCAPES != 0)
     }

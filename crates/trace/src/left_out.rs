@@ -50,7 +50,8 @@ impl LeftOut {
     }
 }
 
-/// Returns how many places of a unit's code are left out, by reason. Reasons that were added later are skipped.
+/// Returns how many places of a unit's code are left out, by reason. Reasons that were added later
+/// are skipped.
 pub(crate) fn read(sections: &Sections<'_>) -> Result<BTreeMap<LeftOut, u64>, Malformed> {
     let mut found = BTreeMap::new();
     if let Some(mut section) = sections.get(table_section::LEFT_OUT) {

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One line of `events.ndjson`, in the order in which the collector saw it. Stamps are time stamp counter values.
+/// One line of `events.ndjson`, in the order in which the collector saw it. Stamps are time stamp
+/// counter values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {

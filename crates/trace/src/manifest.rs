@@ -97,11 +97,12 @@ pub struct Summary {
     /// Speed of the time stamp counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticks_per_second: Option<u64>,
-    /// True if the user stopped or started recording, or changed its duty cycle, while the program ran.
+    /// True if the user stopped or started recording, or changed its duty cycle, while the program
+    /// ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub switched: bool,
-    /// Last segments that lacked words and were dropped: one per thread that was killed, or per signal handler that was left for good,
-    /// at most.
+    /// Last segments that lacked words and were dropped: one per thread that was killed, or per
+    /// signal handler that was left for good, at most.
     pub torn_segments: u64,
     /// Loops, copies and fills of memory that were the last things that a killed program, a thread
     /// of an ended one, or an abandoned signal handler had begun. The first access of each counts.
@@ -111,11 +112,12 @@ pub struct Summary {
     pub unknown_words: u64,
     /// Threads that found no room in the shared memory and were not recorded.
     pub unregistered_threads: u64,
-    /// Processes that went on unrecorded, because the collector had shown no sign of life for too long.
+    /// Processes that went on unrecorded, because the collector had shown no sign of life for too
+    /// long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up: u64,
-    /// Files of code that processes had mapped when they began or ended, and that has no site tables: nothing it does is
-    /// recorded.
+    /// Files of code that processes had mapped when they began or ended, and that has no site
+    /// tables: nothing it does is recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain: Vec<String>,
     /// Sentences about anything else that is missing.
@@ -183,7 +185,8 @@ impl Manifest {
         }
     }
 
-    /// The duty cycle that was kept from beginning to end, if one was. Only then is the trace a systematic sample.
+    /// The duty cycle that was kept from beginning to end, if one was. Only then is the trace a
+    /// systematic sample.
     pub fn burst(&self) -> Option<Burst> {
         self.info.burst.filter(|_| self.summary.as_ref().is_none_or(|summary| !summary.switched))
     }

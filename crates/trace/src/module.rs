@@ -1,4 +1,5 @@
-//! One image (executable or shared library) of a trace: its sections, its global symbols, and the file that holds them.
+//! One image (executable or shared library) of a trace: its sections, its global symbols, and the
+//! file that holds them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

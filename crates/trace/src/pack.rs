@@ -6,7 +6,8 @@ use zstd::zstd_safe::{CCtx, CParameter, ErrorCode, ParamSwitch, Strategy, compre
 
 use crate::format::codec;
 
-/// zstd's fastest regular level: the delta coding before it has done most of the work. SPEC §4.3 has the figures.
+/// zstd's fastest regular level: the delta coding before it has done most of the work. SPEC §4.3
+/// has the figures.
 const LEVEL: i32 = 1;
 
 /// Bytes from the middle of a part by which it is judged; parts smaller than four times that are
@@ -120,8 +121,8 @@ impl Contexts {
         Ok(out.into_inner())
     }
 
-    /// Returns whether looking for matches is worth while. Where words are random it finds some that cost more than they save, in three
-    /// times the time.
+    /// Returns whether looking for matches is worth while. Where words are random it finds some
+    /// that cost more than they save, in three times the time.
     fn has_matches(&mut self, part: &[u8]) -> Result<bool, ErrorCode> {
         if part.len() < 4 * SAMPLE_BYTES {
             return Ok(true);
@@ -140,7 +141,8 @@ impl Unpacker {
         Unpacker { zstd: zstd::bulk::Decompressor::new().expect("memory for a zstd context") }
     }
 
-    /// Unpacks to exactly `expected` bytes. Memory grows with what the data give, not with what the header promises.
+    /// Unpacks to exactly `expected` bytes. Memory grows with what the data give, not with what the
+    /// header promises.
     pub fn unpack(
         &mut self,
         codec: u8,

@@ -39,7 +39,8 @@ pub struct Trace {
     loaded: FxHashMap<(u32, u32, u64), Vec<usize>>,
     pub(crate) chunks: Vec<ChunkRef>,
     damage: Vec<Damage>,
-    /// The index of a finished recording is not the one that was written: nothing is missing, for the chunks' own files were read.
+    /// The index of a finished recording is not the one that was written: nothing is missing, for
+    /// the chunks' own files were read.
     index_fault: Option<Damage>,
 }
 
@@ -147,7 +148,8 @@ impl Trace {
         &self.directory
     }
 
-    /// The directory, open, by which anything else in it is to be read and written; `None` of a trace that is still written.
+    /// The directory, open, by which anything else in it is to be read and written; `None` of a
+    /// trace that is still written.
     pub fn folder(&self) -> Option<&Folder> {
         self.folder.as_ref()
     }
@@ -194,7 +196,8 @@ impl Trace {
         &self.threads
     }
 
-    /// Modules, by [`ModuleId`], their globals sorted by address; an empty one stands for a file that could not be read.
+    /// Modules, by [`ModuleId`], their globals sorted by address; an empty one stands for a file
+    /// that could not be read.
     pub fn modules(&self) -> &[ModuleImage] {
         &self.modules
     }
@@ -204,7 +207,8 @@ impl Trace {
         &self.images
     }
 
-    /// The global object that lies at an address of a process at a time, and the module that defines it.
+    /// The global object that lies at an address of a process at a time, and the module that
+    /// defines it.
     pub fn global_at(&self, process: ProcessId, address: u64, stamp: u64) -> Option<(ModuleId, &Global)> {
         let at_the_time = |image: &&Image| {
             image.process == process
@@ -477,7 +481,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Puts chunks in order. A stamp that runs backwards within a stream cannot change that stream's order.
+    /// Puts chunks in order. A stamp that runs backwards within a stream cannot change that
+    /// stream's order.
     fn sort_chunks(&mut self) {
         let mut latest: FxHashMap<(ThreadId, u8), u64> = FxHashMap::default();
         let begin = |chunk: ChunkRef| {

@@ -101,7 +101,8 @@ pub enum Dependence {
     Computed,
     /// A loaded index or pointer. Loads of this kind do not wait for each other.
     Loaded,
-    /// A pointer or index that was loaded from where the one before led to: each load waits for the one before.
+    /// A pointer or index that was loaded from where the one before led to: each load waits for the
+    /// one before.
     Chased,
 }
 
@@ -145,7 +146,8 @@ impl Site {
         self.flags & flag::PREFETCH != 0
     }
 
-    /// Returns whether it stores past the caches: the lines go to memory, and are in no cache because of it.
+    /// Returns whether it stores past the caches: the lines go to memory, and are in no cache
+    /// because of it.
     pub fn is_past_caches(&self) -> bool {
         self.kind == SiteKind::Store && self.flags & flag::NON_TEMPORAL != 0
     }
@@ -302,18 +304,20 @@ impl SiteTable {
         self.table_flags & table_flag::FILTERED != 0
     }
 
-    /// Returns how many places of the code touch memory and are not recorded, by reason, in the images that were loaded.
+    /// Returns how many places of the code touch memory and are not recorded, by reason, in the
+    /// images that were loaded.
     pub fn left_out(&self) -> &BTreeMap<LeftOut, u64> {
         &self.left_out
     }
 
-    /// Rules of filters and names of allocators that were given when compiling, and matched nothing in any unit.
+    /// Rules of filters and names of allocators that were given when compiling, and matched nothing
+    /// in any unit.
     pub fn unmatched(&self) -> &[Arc<str>] {
         &self.unmatched
     }
 
-    /// Returns whether part of the code was compiled without `-g`, or with `-g1`: its variables, types and members have no
-    /// names.
+    /// Returns whether part of the code was compiled without `-g`, or with `-g1`: its variables,
+    /// types and members have no names.
     pub fn is_nameless(&self) -> bool {
         self.table_flags & table_flag::NAMELESS != 0
     }

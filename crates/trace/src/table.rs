@@ -105,7 +105,7 @@ pub(crate) struct Source {
     pub words: u16,
 }
 
-/// An address that is a word of the segment plus a constant: chains of derived operands are resolved while parsing.
+/// A word of the segment plus a constant: chains of derived operands are resolved while parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub word: u16,
@@ -179,8 +179,8 @@ pub(crate) enum Op {
         site: u32,
         first: u16,
     },
-    /// The value of the access op before: `bytes` for each lane (0: there are no lanes), their mask, and whether the memory
-    /// before is followed by the memory after.
+    /// The value of the access op before: `bytes` for each lane (0: there are no lanes), their
+    /// mask, and whether the memory before is followed by the memory after.
     Value {
         first: u16,
         bytes: u32,

@@ -56,7 +56,8 @@ impl<'t> TextWriter<'t> {
         self.write_some(batch, 0..batch.accesses.len(), 0..batch.marks.len(), out)
     }
 
-    /// Writes some events of a chunk, of which none is in a loop: accesses and the marks between them, by their places in the chunk.
+    /// Writes some events of a chunk, of which none is in a loop: accesses and the marks between
+    /// them, by their places in the chunk.
     pub fn write_some(
         &mut self,
         batch: &Batch,

@@ -6,8 +6,8 @@ use crate::format::table_section;
 use crate::sections::Sections;
 use crate::sites::{FunctionId, LocationId, SiteTable, StringId};
 
-/// A place, as indices of a table's locations and strings: `left_out.*`, where it stands, and the linkage name of the
-/// function that is called, if it is a call.
+/// A place, as indices of a table's locations and strings: `left_out.*`, where it stands, and the
+/// linkage name of the function that is called, if it is a call.
 pub(crate) type TablePlace = (u8, Option<u32>, Option<u32>);
 
 /// The section of one table.

@@ -30,8 +30,9 @@ impl Words<'_> {
         self.rest(byte)
     }
 
-    /// A varint of several bytes. Lengths vary without a pattern a branch predictor could learn, so up to eight
-    /// bytes are taken at once: find the last byte, then close the gaps that the flag bits leave.
+    /// A varint of several bytes. Lengths vary without a pattern a branch predictor could learn, so
+    /// up to eight bytes are taken at once: find the last byte, then close the gaps that the flag
+    /// bits leave.
     #[inline(always)]
     fn rest(&mut self, first: u8) -> Option<u64> {
         if let Some(eight) = self.bytes.get(self.at - 1..).and_then(|rest| rest.first_chunk()) {

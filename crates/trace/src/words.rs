@@ -14,11 +14,12 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 const WORDS: usize = 8;
 
-/// Bytes that a tail has at most; as many must follow the last one for it to be read, and are written at a time.
+/// Bytes that a tail has at most; as many must follow the last one for it to be read, and are
+/// written at a time.
 pub(crate) const TAIL_BYTES: usize = 8;
 
-/// Head and tail together, the head lowest, are the number `(2 * value + 1) * 2^length - 1`, `length` being the bytes of the tail.
-/// By these bytes: the bits of head and tail.
+/// Head and tail together, the head lowest, are the number `(2 * value + 1) * 2^length - 1`,
+/// `length` being the bytes of the tail. By these bytes: the bits of head and tail.
 const BITS: [u64; TAIL_BYTES] =
     [0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, 0xff_ffff_ffff_ffff, u64::MAX];
 
@@ -54,7 +55,8 @@ fn read_each(heads: &[u8], tails: &[u8], out: &mut [u64]) -> Option<usize> {
     Some(tails.len() - left.len())
 }
 
-/// Bits of a value that are in the head, by the bytes of the tail; it has a one for each of these bytes and a zero besides.
+/// Bits of a value that are in the head, by the bytes of the tail; it has a one for each of these
+/// bytes and a zero besides.
 const HEAD_BITS: [u8; TAIL_BYTES + 1] = [7, 6, 5, 4, 3, 2, 1, 0, 0];
 
 /// Bytes of a value's tail, by the highest bit that is set in it.

@@ -25,7 +25,8 @@ pub type Feeds = Box<[Box<[Feed]>]>;
 /// and loads are those of all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
-    /// About how many instructions are executed from the access before to this one, its own included.
+    /// About how many instructions are executed from the access before to this one, its own
+    /// included.
     pub before: f32,
     /// Mean number of instructions behind it, until a call, a branch, or another end of the
     /// segment.

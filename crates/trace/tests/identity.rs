@@ -145,7 +145,8 @@ fn executions(plan: Plan) -> impl Strategy<Value = (Plan, Vec<Vec<Vec<Execution>
     })
 }
 
-/// Lengths of ranges that a machine can have, and loops that stay far from the ends of the address space.
+/// Lengths of ranges that a machine can have, and loops that stay far from the ends of the address
+/// space.
 fn tame(site_bytes: &[u32], segment: &Seg, words: &mut [u64]) {
     let up_to = |steps: &[Step]| word_count(site_bytes, &Seg { function: 0, steps: steps.to_vec() });
     if segment.steps[0] == Step::Repeat {

@@ -13,8 +13,8 @@ use crate::address::{Address, Stream};
 use crate::token::{Nonces, Side, Token, nonce};
 use crate::{ALIVE, HANDSHAKE, SILENCE};
 
-/// Sends a trace. A call returns when the bytes are on their way: while the receiver is busy, it waits. Nothing is kept
-/// to be sent later.
+/// Sends a trace. A call returns when the bytes are on their way: while the receiver is busy, it
+/// waits. Nothing is kept to be sent later.
 pub struct RemoteStore {
     link: Arc<Link>,
     beat: Option<JoinHandle<()>>,

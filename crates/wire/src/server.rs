@@ -266,8 +266,8 @@ impl Session {
         }
     }
 
-    /// Opens the store for a sender that has shown that it knows the token, and shows the same. Its place, if there is a trace to
-    /// receive.
+    /// Opens the store for a sender that has shown that it knows the token, and shows the same. Its
+    /// place, if there is a trace to receive.
     fn begin(&mut self, greeted: Result<Nonces, String>, open: &dyn Open, told: &dyn Tell) -> Option<Place> {
         let peer = self.peer.clone();
         let ready = greeted.and_then(|nonces| {

@@ -1,4 +1,5 @@
-//! Permission to send and to receive a trace. A token is never sent: each side asks for a proof of it over fresh nonces of both.
+//! Permission to send and to receive a trace. A token is never sent: each side asks for a proof of
+//! it over fresh nonces of both.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;

@@ -26,8 +26,8 @@ pub(crate) struct CellCounts {
     /// may be below zero (wrapped), because another shard may have counted as hits the accesses
     /// that missed here.
     pub hits: Vec<u64>,
-    /// Indexed by cell: accesses by the level that served them, from the second level on; the last column that is used counts first
-    /// touches of lines.
+    /// Indexed by cell: accesses by the level that served them, from the second level on; the last
+    /// column that is used counts first touches of lines.
     deeper: Vec<[u64; MAX_LEVELS + 1]>,
     pub index: FxHashMap<(Context, SiteId, ClassId), u32>,
     pub found: FoundCells,
@@ -84,7 +84,8 @@ impl CellCounts {
     }
 }
 
-/// A cell that was found not long ago. Sites that go from one class to another do so again and again.
+/// A cell that was found not long ago. Sites that go from one class to another do so again and
+/// again.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     /// Context and class.

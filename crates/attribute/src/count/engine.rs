@@ -55,8 +55,8 @@ pub trait Engine {
     /// Returns an object that takes many accesses of one core in a row.
     fn lane(&mut self, core: usize) -> Option<Self::Lane<'_>>;
 
-    /// Counts accesses that are known to hit the first level, or that wait. Only a lane, and [`LoopMode::Lines`], leave
-    /// that to the caller.
+    /// Counts accesses that are known to hit the first level, or that wait. Only a lane, and
+    /// [`LoopMode::Lines`], leave that to the caller.
     fn count_hits(&mut self, _is_write: bool, _accesses: u64) {}
 
     /// Simulates a loop of a core. Only for [`LoopMode::Whole`].
@@ -176,7 +176,8 @@ pub enum LoopMode {
 
 /// Takes accesses of one core to one line each, many in a row.
 pub trait Lane {
-    /// Simulates an access. Unless it is to [`Asked::Several`] lines, the caller counts it as a hit.
+    /// Simulates an access. Unless it is to [`Asked::Several`] lines, the caller counts it as a
+    /// hit.
     fn access(&mut self, access: MemRef) -> Asked;
     /// Does what [`Engine::count_hits`] does.
     fn count_hits(&mut self, is_write: bool, accesses: u64);

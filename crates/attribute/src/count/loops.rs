@@ -88,7 +88,8 @@ impl<E: Engine> Profiler<E> {
         is_whole
     }
 
-    /// Returns whether a stride's accesses from one iteration to another are all of the cell that one of them is of.
+    /// Returns whether a stride's accesses from one iteration to another are all of the cell that
+    /// one of them is of.
     fn is_of_one_cell(&self, objects: &mut Objects, stride: &Stride, (from, to): (u64, u64)) -> bool {
         let ends = [from, to].map(|iteration| stride.access_in(iteration).address);
         self.is_fixed(stride.access.site) || objects.are_one(ends[0].min(ends[1]), ends[0].max(ends[1]))
@@ -152,7 +153,8 @@ impl<E: Engine> Profiler<E> {
         self.loops.cells = cells;
     }
 
-    /// Returns whether a loop's accesses all stay in user space, and have no more bytes than a line.
+    /// Returns whether a loop's accesses all stay in user space, and have no more bytes than a
+    /// line.
     pub(crate) fn may_schedule(&mut self, strides: &[Stride], iterations: u64) -> bool {
         strided(strides, &mut self.loops.strided);
         Schedule::is_possible(&self.loops.strided, iterations, self.loops.schedules.shape())
@@ -287,7 +289,8 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
-    /// An access that may be the first to both of two lines, of which this is the first one. It is counted already.
+    /// An access that may be the first to both of two lines, of which this is the first one. It is
+    /// counted already.
     #[inline(never)]
     fn show_both(&mut self, walk: LineWalk<'_>, address: u64, is_write: bool, cell: u32) {
         let (core, tag) = (walk.origin.core as u32, Tag::new(cell));
@@ -300,7 +303,8 @@ impl<E: Engine> Profiler<E> {
 }
 
 impl Shown<'_> {
-    /// Adds lines that are this shard's, for which there is room, and lets all go on to the next period.
+    /// Adds lines that are this shard's, for which there is room, and lets all go on to the next
+    /// period.
     #[inline(always)]
     fn add_all(&mut self, lines: &mut [Advancing], is_own: impl Fn(u64) -> bool) {
         let mut count = self.count;

@@ -12,7 +12,8 @@ pub struct ObjectRef<'p> {
     pub process: ProcessId,
     /// The thread that accesses it, or made it.
     pub thread: ThreadId,
-    /// Its number among the blocks that the process allocated, in replay order, from 0; `None` for a global variable.
+    /// Its number among the blocks that the process allocated, in replay order, from 0; `None` for
+    /// a global variable.
     pub allocation: Option<u64>,
     /// Its home.
     pub home: &'p Home,
@@ -53,8 +54,8 @@ pub trait AddressMap: Send + Sync {
     /// once per object.
     fn moves(&self, object: &ObjectRef<'_>) -> bool;
 
-    /// Adds the pieces in which `bytes` of an object from `offset` on lie, in the order in which they are accessed. None if all of them
-    /// are gone: then there is no access.
+    /// Adds the pieces in which `bytes` of an object from `offset` on lie, in the order in which
+    /// they are accessed. None if all of them are gone: then there is no access.
     fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>);
 
     /// Returns the new distance between bytes that were `step` apart (modulo 2^64), from `offset`

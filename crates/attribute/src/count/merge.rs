@@ -26,7 +26,8 @@ pub(crate) struct Part {
     pub residencies: Residencies,
 }
 
-/// Adds up parts, at least one. Classes and cells are in an order that does not depend on the number of parts.
+/// Adds up parts, at least one. Classes and cells are in an order that does not depend on the
+/// number of parts.
 pub(crate) fn merge(parts: Vec<Part>) -> Profile {
     let mut parts = parts.into_iter();
     let first = parts.next().expect("at least one part");

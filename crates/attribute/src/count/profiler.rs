@@ -169,7 +169,8 @@ impl<E: Engine> Profiler<E> {
         self.sites.all.extend_from_slice(new);
     }
 
-    /// Learns all sites, and where functions are called: blocks allocated from two lines are then of two classes.
+    /// Learns all sites, and where functions are called: blocks allocated from two lines are then
+    /// of two classes.
     pub fn know_names(&mut self, names: Arc<SiteTable>) {
         self.know(names.sites());
         self.sites.names = Some(names);

@@ -21,7 +21,8 @@ pub(crate) trait Route<E: Engine> {
         strides: &[Stride],
     );
 
-    /// Begins a piece. Returns whether the route itself looks at how sites walk, because its accesses go elsewhere.
+    /// Begins a piece. Returns whether the route itself looks at how sites walk, because its
+    /// accesses go elsewhere.
     fn begins(&mut self, _piece: &Piece<'_>) -> bool {
         false
     }

@@ -60,7 +60,8 @@ impl SiteFacts {
         hits
     }
 
-    /// The site was used last by a cell of this context and class. Hits of the one before are counted.
+    /// The site was used last by a cell of this context and class. Hits of the one before are
+    /// counted.
     #[inline(always)]
     pub fn remember(&mut self, context: Context, class: ClassId, cell: u32) {
         debug_assert_eq!(self.hits, 0);
@@ -153,8 +154,8 @@ impl<E: Engine> Profiler<E> {
         self.caches.count_hits(facts.is_write, hits);
     }
 
-    /// The events up to the first access that is not to one line, or of an object or a cell that is not known yet, or the first mark
-    /// that is no call. Ends early when it is time to settle.
+    /// The events up to the first access that is not to one line, or of an object or a cell that is
+    /// not known yet, or the first mark that is no call. Ends early when it is time to settle.
     fn most_events(&mut self, stream: &mut Stream, events: &mut Events<'_>) {
         let Profiler {
             caches,

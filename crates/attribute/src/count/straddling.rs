@@ -21,7 +21,8 @@ pub(crate) struct CutAccess {
 }
 
 impl<E: Engine> Profiler<E> {
-    /// The part here of an access that other shards have parts of, too. It counts once, where it begins, as deep as any part went.
+    /// The part here of an access that other shards have parts of, too. It counts once, where it
+    /// begins, as deep as any part went.
     pub(crate) fn half(&mut self, stream: &mut Stream, half: &Half, piece: &Piece<'_>) {
         let access = &piece.batch.accesses[half.access as usize];
         let SiteFacts { is_write, is_past_caches, .. } = self.sites.facts[access.site.0 as usize];

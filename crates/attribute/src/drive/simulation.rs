@@ -30,7 +30,8 @@ use crate::drive::threads::outer_levels::ThreadedOuterLevels;
 use crate::profile::{DetailedProfile, Profile};
 use crate::setup::Setup;
 
-/// One line in this many is followed at first: enough residencies of a small program, and soon fewer of a large one.
+/// One line in this many is followed at first: enough residencies of a small program, and soon
+/// fewer of a large one.
 const FOLLOWED_ONE_OF: u64 = 8;
 
 /// A replay of a whole trace through a machine's caches; by default on one thread, with objects

@@ -35,7 +35,8 @@ impl Source {
         }
     }
 
-    /// Changes when names or images come in, and is not 0. They are there before the events that need them.
+    /// Changes when names or images come in, and is not 0. They are there before the events that
+    /// need them.
     pub fn news(&self) -> u64 {
         match self {
             Source::Stored(_) => 1,

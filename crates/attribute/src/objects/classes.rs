@@ -25,7 +25,8 @@ pub enum Home {
         site: SiteId,
         /// Functions on the stack, allocating function innermost.
         path: PathId,
-        /// Allocated while recording was off: nothing is known of who called the allocating function.
+        /// Allocated while recording was off: nothing is known of who called the allocating
+        /// function.
         dormant: bool,
     },
     /// A global or static variable.

@@ -198,7 +198,8 @@ impl Objects {
         block.bytes > 0 && block.base <= last && block.base + (block.bytes - 1) >= first
     }
 
-    /// Returns whether [`Objects::class_at`] is certain to give one class for all of `first..=last`.
+    /// Returns whether [`Objects::class_at`] is certain to give one class for all of
+    /// `first..=last`.
     #[inline]
     pub fn are_one(&mut self, first: u64, last: u64) -> bool {
         self.uniform.iter().any(|range| range.0 <= first && last <= range.1)
@@ -248,7 +249,8 @@ impl Objects {
         (base, bytes)
     }
 
-    /// Returns where the next block begins behind an address that no block has, up to the address `last`.
+    /// Returns where the next block begins behind an address that no block has, up to the address
+    /// `last`.
     pub fn next_block(&self, address: u64, last: u64) -> Option<u64> {
         let first = address.checked_add(1).filter(|first| *first <= last)?;
         let large = self.large.range(first..=last).next().map(|(base, _)| *base);
@@ -297,8 +299,8 @@ impl Objects {
         self.unused.push(slot);
     }
 
-    /// Ends the large blocks that `base..end` overlaps, except a live one around a small one. Large blocks never
-    /// overlap each other, so that one is the only one.
+    /// Ends the large blocks that `base..end` overlaps, except a live one around a small one. Large
+    /// blocks never overlap each other, so that one is the only one.
     fn remove_large(&mut self, base: u64, end: u64) {
         while let Some((&start, &slot)) = self.large.range(..end).next_back() {
             let block = self.blocks[slot.0 as usize];

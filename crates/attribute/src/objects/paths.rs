@@ -65,7 +65,8 @@ impl Paths {
             .map(|p| (self.nodes[p.0 as usize].function, self.nodes[p.0 as usize].call))
     }
 
-    /// The path without its innermost function, that function and where it was called; `None` for the root.
+    /// The path without its innermost function, that function and where it was called; `None` for
+    /// the root.
     pub fn last_step(&self, path: PathId) -> Option<(PathId, FunctionId, Option<LocationId>)> {
         let Node { parent, function, call } = self.nodes[path.0 as usize];
         (path != PathId::ROOT).then_some((parent, function, call))

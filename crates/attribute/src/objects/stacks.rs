@@ -45,7 +45,8 @@ pub(crate) struct ThreadStack {
 }
 
 impl ThreadStack {
-    /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the chunk's snapshot.
+    /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the
+    /// chunk's snapshot.
     pub fn begin(&mut self, batch: &Batch) {
         self.before = self.at_end;
         if batch.after_gap || batch.dormant || self.next != Some((batch.stream, batch.sequence)) {

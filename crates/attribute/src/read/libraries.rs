@@ -17,7 +17,8 @@ pub fn is_library_type(name: &str) -> bool {
     ["std::", "core::", "alloc::", "hashbrown::", "__gnu_cxx::"].iter().any(|start| name.starts_with(start))
 }
 
-/// Returns whether text is a library's: that of a file, directory and name, or of a function by its name.
+/// Returns whether text is a library's: that of a file, directory and name, or of a function by its
+/// name.
 pub(crate) fn is_library_text(
     names: &SiteTable,
     file: Option<(StringId, StringId)>,
@@ -68,8 +69,8 @@ impl FetchedCrates {
     }
 }
 
-/// Returns the name of the crate that a directory belongs to, as its types have it, if Cargo fetched it: the folder is called by the
-/// package and its version, or the repository and a hash.
+/// Returns the name of the crate that a directory belongs to, as its types have it, if Cargo
+/// fetched it: the folder is called by the package and its version, or the repository and a hash.
 fn fetched_crate(directory: &str) -> Option<String> {
     let (_, rest) = PACKAGES.iter().find_map(|part| directory.split_once(part))?;
     // Behind a registry's own folder comes the package.

@@ -39,8 +39,8 @@ impl Line {
 pub struct Place {
     /// The line itself.
     pub line: Line,
-    /// If that line is the text of a library (`std::vector`'s, say), the nearest line outside libraries that
-    /// it was inlined into: the one an engineer can change.
+    /// If that line is the text of a library (`std::vector`'s, say), the nearest line outside
+    /// libraries that it was inlined into: the one an engineer can change.
     pub inlined_into: Option<Line>,
 }
 

@@ -209,7 +209,8 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// The parts of all waiting that a few groups of cells have; `group_of` has the group of each cell's tag.
+    /// The parts of all waiting that a few groups of cells have; `group_of` has the group of each
+    /// cell's tag.
     pub fn shares(&self, groups: usize, group_of: &[Option<usize>]) -> Shares {
         let clusters = self.runs.clusters().zip(&self.clusters).map(|(cells, whole)| {
             let mut wait = vec![0.0; groups];

@@ -29,7 +29,8 @@ pub struct Row<K> {
     pub errors: Option<StandardErrors>,
 }
 
-/// Returns a table's rows in their order: by their cost, then by cycles beyond the first level, then by accesses.
+/// Returns a table's rows in their order: by their cost, then by cycles beyond the first level,
+/// then by accesses.
 fn ordered<K: Ord>(rows: Vec<Row<K>>, latencies: &[u32]) -> Vec<Row<K>> {
     let weight =
         |row: &Row<K>| (row.wait.cycles(), row.counts.stall_cycles(latencies), row.counts.accesses());
@@ -180,7 +181,8 @@ impl<'a> Tables<'a> {
         rows
     }
 
-    /// The parts of all waiting that `groups` groups of cells have, with their errors if they are a sample's.
+    /// The parts of all waiting that `groups` groups of cells have, with their errors if they are a
+    /// sample's.
     pub fn shares(&self, groups: usize, group: impl Fn(&Cell) -> Option<usize>) -> Option<Shares> {
         self.sample.as_ref().map(|sample| sample.shares(groups, &self.by_tag(group)))
     }

@@ -19,8 +19,8 @@ const MOST_ENTRIES: usize = 1 << 20;
 /// With fewer clusters than this, their differences would not be significant.
 const LEAST_CLUSTERS: usize = 32;
 
-/// The counts of cells, cluster by cluster. A cluster is a run, or several that are neighbours. Cells go by their tags
-/// ([`crate::Cell::tag`]).
+/// The counts of cells, cluster by cluster. A cluster is a run, or several that are neighbours.
+/// Cells go by their tags ([`crate::Cell::tag`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellRuns {
     /// Levels of cache.

@@ -60,8 +60,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The ratio of the sums of two quantities, of which each pair is a run's; `covered` is the part of the whole
-    /// that the runs are.
+    /// The ratio of the sums of two quantities, of which each pair is a run's; `covered` is the
+    /// part of the whole that the runs are.
     pub fn ratio(runs: impl Iterator<Item = (f64, f64)> + Clone, covered: f64) -> Estimate {
         let (y, x, k) = runs.clone().fold((0.0, 0.0, 0u32), |(y, x, k), (yi, xi)| (y + yi, x + xi, k + 1));
         if x <= 0.0 {
@@ -150,8 +150,8 @@ impl Stretch {
     }
 }
 
-/// Returns how long a thread lived, in ticks of the time stamp counter. The first of a process was there from its beginning;
-/// when others began is known from their first run only.
+/// Returns how long a thread lived, in ticks of the time stamp counter. The first of a process was
+/// there from its beginning; when others began is known from their first run only.
 fn life(trace: &Trace, thread: usize) -> f64 {
     let thread = &trace.threads()[thread];
     let process = trace.processes().get(thread.process.0 as usize);

@@ -1,4 +1,5 @@
-//! The lines that several threads use and one writes: most accesses are to none of them, and that is found out at once.
+//! The lines that several threads use and one writes: most accesses are to none of them, and that
+//! is found out at once.
 
 use rustc_hash::FxHashMap;
 

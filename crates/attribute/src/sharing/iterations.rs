@@ -1,4 +1,5 @@
-//! Iterations of waiting loops: how often a thread looked in vain is the schedule's doing, so only the last look counts.
+//! Iterations of waiting loops: how often a thread looked in vain is the schedule's doing, so only
+//! the last look counts.
 
 use memlode_trace::event::{Batch, Mark, SyncKind};
 use memlode_trace::format::flag;

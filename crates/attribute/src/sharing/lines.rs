@@ -31,7 +31,8 @@ impl Lines {
         address % self.bytes
     }
 
-    /// Returns the bits of the bytes `first..end` of a line. Of a line that is longer than 64 bytes, each stands for a 64th part.
+    /// Returns the bits of the bytes `first..end` of a line. Of a line that is longer than 64
+    /// bytes, each stands for a 64th part.
     pub fn bits(self, first: u64, end: u64) -> u64 {
         let of_bit = self.bytes.div_ceil(BITS);
         let (first, end) = (first / of_bit, end.div_ceil(of_bit));

@@ -1,4 +1,5 @@
-//! Locks that several threads take: who got one when is the schedule's doing, so their cost has a range.
+//! Locks that several threads take: who got one when is the schedule's doing, so their cost has a
+//! range.
 
 use memlode_machine::SharingCosts;
 use memlode_simulate::Space;

@@ -1,4 +1,5 @@
-//! Members of objects by address, for accesses that reach them through a library's type: an atomic, a smart pointer, a reference.
+//! Members of objects by address, for accesses that reach them through a library's type: an atomic,
+//! a smart pointer, a reference.
 
 use memlode_trace::Trace;
 use memlode_trace::event::ProcessId;
@@ -33,7 +34,8 @@ pub(super) struct Objects<'t> {
 }
 
 impl<'t> Objects<'t> {
-    /// Blocks by process, first and last address, and allocation; and the global variables of the trace.
+    /// Blocks by process, first and last address, and allocation; and the global variables of the
+    /// trace.
     pub fn new(trace: &'t Trace, mut blocks: Vec<(ProcessId, u64, u64, SiteId)>) -> Objects<'t> {
         blocks.sort_by_key(|&(process, first, ..)| (process, first));
         Objects { trace, blocks }
@@ -47,8 +49,8 @@ impl<'t> Objects<'t> {
         own_member(self.trace.sites(), ty, offset)
     }
 
-    /// The type of the elements of a block, and the offset in it. Of several blocks that were at the address one after the other,
-    /// all have to be of one allocation.
+    /// The type of the elements of a block, and the offset in it. Of several blocks that were at
+    /// the address one after the other, all have to be of one allocation.
     fn block_at(&self, process: ProcessId, address: u64) -> Option<(LayoutId, u64)> {
         let end = self.blocks.partition_point(|&(of, first, ..)| (of, first) <= (process, address));
         let near = self.blocks[end.saturating_sub(NEIGHBOURS)..end].iter();

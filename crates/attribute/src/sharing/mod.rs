@@ -171,7 +171,8 @@ pub struct SharingProfile {
     pub far_cycles: Option<f64>,
     /// Stacks, by their first and last address.
     stacks: Vec<(ThreadId, u64, u64)>,
-    /// The sites of the first thread of each process, indexed by site: true if they ran while there were others.
+    /// The sites of the first thread of each process, indexed by site: true if they ran while there
+    /// were others.
     beside: FxHashMap<ThreadId, Vec<bool>>,
 }
 
@@ -214,8 +215,8 @@ pub fn sharing(
     sharing_moved(trace, profile, machine, order, None, workers)
 }
 
-/// Like [`sharing`], for a trace some of whose objects are moved. Operations that order threads stay
-/// as recorded.
+/// Like [`sharing`], for a trace some of whose objects are moved. Operations that order threads
+/// stay as recorded.
 pub fn sharing_moved(
     trace: &Trace,
     profile: &Profile,
@@ -361,7 +362,8 @@ struct Names<'t> {
     objects: Objects<'t>,
     /// Keyed by thread and site: classes, and accesses to each.
     classes: FxHashMap<(ThreadId, SiteId), Vec<(ClassId, u64)>>,
-    /// Blocks that have bytes of lines of several threads: process, first and last address, allocation.
+    /// Blocks that have bytes of lines of several threads: process, first and last address,
+    /// allocation.
     blocks: Vec<(ProcessId, u64, u64, SiteId)>,
 }
 

@@ -455,7 +455,8 @@ fn made(threads: &[ThreadFacts]) -> FxHashMap<Option<ProcessId>, (usize, usize)>
     made
 }
 
-/// The lines that several threads use and one writes, numbered by address, and the accesses to them.
+/// The lines that several threads use and one writes, numbered by address, and the accesses to
+/// them.
 fn contended(threads: &mut [ThreadFacts]) -> (FxHashMap<u64, u32>, u64) {
     // What is done alone does not count, if it is known when that is: if all other threads were seen to be made.
     let made = made(threads);

@@ -1,4 +1,5 @@
-//! Steps of all threads, kept from one run of the model for the next: most have few that concern others.
+//! Steps of all threads, kept from one run of the model for the next: most have few that concern
+//! others.
 
 use memlode_simulate::side_by_side::{Item, Program};
 

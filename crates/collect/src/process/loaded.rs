@@ -14,7 +14,8 @@ use crate::reader::{Ending, Tools};
 use crate::socket::Message;
 
 const PAGE_BITS: u32 = 12;
-/// Looking for an image takes a while; words that are no headers at all must not make us do it for ever.
+/// Looking for an image takes a while; words that are no headers at all must not make us do it for
+/// ever.
 const MOST_STRANGERS: usize = 256;
 
 /// An image, and where it is.
@@ -100,8 +101,9 @@ impl Process {
         words.iter().position(|word| images.iter().any(|image| image.anchors.contains(word)))
     }
 
-    /// Looks for the image of a header word among all that is mapped: code may run before its image's constructor. True if
-    /// the address space is not that of `generation` any more, so that the word may have a meaning now.
+    /// Looks for the image of a header word among all that is mapped: code may run before its
+    /// image's constructor. True if the address space is not that of `generation` any more, so that
+    /// the word may have a meaning now.
     pub fn find_image_of(&self, header: u64, generation: u64, output: &Output) -> bool {
         // Who reads another ring may be looking for the same image: what it finds is not to be dropped here.
         let _one_at_a_time = lock(&self.search);

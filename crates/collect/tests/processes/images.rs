@@ -15,7 +15,8 @@ fn host(plain: bool) -> PathBuf {
     build(name, Build { sources: &["host"], function: "host", flags, plain })
 }
 
-/// The functions that accesses of thread 0 are attributed to, with the plug-in's number and how many.
+/// The functions that accesses of thread 0 are attributed to, with the plug-in's number and how
+/// many.
 fn functions(trace: &memlode_trace::Trace) -> Vec<(u64, String, usize)> {
     let mut found: Vec<(u64, String, usize)> = Vec::new();
     let mut batch = Default::default();

@@ -406,7 +406,8 @@ impl Layout {
         self.structure.members.iter().any(|member| member.role == Role::FlexibleArray)
     }
 
-    /// Returns whether the language puts a slot where it is: bases, and the pointer to virtual functions.
+    /// Returns whether the language puts a slot where it is: bases, and the pointer to virtual
+    /// functions.
     fn is_fixed(&self, part: usize, slot: usize) -> bool {
         let here = self.places.iter().position(|place| *place == Some((part, slot)));
         here.is_some_and(|unit| {

@@ -66,7 +66,8 @@ impl Layout {
         }
     }
 
-    /// The piece in which all bytes of an access lie; none if they lie in several members, or in one that was removed.
+    /// The piece in which all bytes of an access lie; none if they lie in several members, or in
+    /// one that was removed.
     pub fn piece(&self, element: u64, offset: u64, bytes: u64) -> Option<PartPiece> {
         let at = self.units.partition_point(|unit| unit.offset + unit.bytes <= offset);
         let unit = self.units.get(at).filter(|unit| unit.offset <= offset)?;
@@ -97,7 +98,8 @@ impl Layout {
     }
 }
 
-/// The bytes of a narrowed member that stand for some of its bytes before: in proportion, at least one.
+/// The bytes of a narrowed member that stand for some of its bytes before: in proportion, at least
+/// one.
 fn scale(slot: &Slot, from: u64, to: u64) -> (u64, u64) {
     if slot.bytes == slot.was_bytes {
         return (from, to);

@@ -45,9 +45,8 @@ pub enum Placement {
 pub struct Homes {
     /// The placement of addresses that lie in no range.
     pub placement: Placement,
-    /// Addresses from the first up to, not including, the second are in the third, a node, in every address space as for
-    /// [`Pages`](crate::Pages). Where ranges overlap, the later
-    /// one holds.
+    /// Addresses from the first up to, not including, the second are in the third, a node, in every
+    /// address space as for [`Pages`](crate::Pages). Where ranges overlap, the later one holds.
     pub ranges: Vec<(u64, u64, u32)>,
 }
 

@@ -88,7 +88,8 @@ struct Store {
 }
 
 impl StoreBuffer {
-    /// Empty buffers of `entries` stores, for cores `0..cores` that keep `window` accesses in flight.
+    /// Empty buffers of `entries` stores, for cores `0..cores` that keep `window` accesses in
+    /// flight.
     pub fn new(entries: u32, window: u32, cores: u32) -> StoreBuffer {
         let core = Core {
             stores: vec![Store::default(); entries.max(1).next_power_of_two() as usize],
@@ -259,7 +260,8 @@ fn overlap(a: u64, a_bytes: u32, b: u64, b_bytes: u32, mask: u64) -> bool {
     a.wrapping_sub(b) & mask < u64::from(b_bytes) || b.wrapping_sub(a) & mask < u64::from(a_bytes)
 }
 
-/// The first and the last part of a page that a range of bytes touches, modulo the page, if there are no others between them.
+/// The first and the last part of a page that a range of bytes touches, modulo the page, if there
+/// are no others between them.
 #[inline(always)]
 fn two_granules(address: u64, bytes: u32) -> Option<(usize, usize)> {
     let granule = |address: u64| (address / GRANULE) as usize % GRANULES;

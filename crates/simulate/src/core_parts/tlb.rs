@@ -142,7 +142,8 @@ pub struct Tlb {
     /// Indexed by core: pages, and the visits they are in.
     pages: Vec<Table>,
     counts: Vec<TlbDetail>,
-    /// Indexed by core, first-level array and set: the page that was touched last, which is the most recent one of its set.
+    /// Indexed by core, first-level array and set: the page that was touched last, which is the
+    /// most recent one of its set.
     recent: Vec<Recent>,
     /// Number of these that a core has.
     recent_per_core: usize,
@@ -155,7 +156,8 @@ struct Size {
     /// The arrays that hold such pages.
     first: usize,
     second: Option<usize>,
-    /// A core's [`Recent`] page of the first array's first set; and the bits of a page's number that are its set's.
+    /// A core's [`Recent`] page of the first array's first set; and the bits of a page's number
+    /// that are its set's.
     recent: usize,
     sets: u64,
 }

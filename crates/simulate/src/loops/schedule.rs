@@ -53,7 +53,8 @@ impl Shape {
 const MOST_BUNDLES: usize = 16;
 /// User addresses end below this number, so arithmetic on them does not overflow.
 const ADDRESSES: i64 = Space::BYTES as i64;
-/// Steps are shorter: a period takes as many as a line has bytes at most, and so leads over no more lines than one has bytes.
+/// Steps are shorter: a period takes as many as a line has bytes at most, and so leads over no more
+/// lines than one has bytes.
 const STEPS: u64 = 1 << 31;
 
 /// Which accesses of a loop are shown to a cache.
@@ -67,7 +68,8 @@ pub struct Schedule {
     /// True if each of the steps is.
     is_of_single_lines: bool,
     period: usize,
-    /// Steps of the iterations that are shown: the first iteration of a loop, its end, one iteration in the middle for each of the period, the last for each of the period.
+    /// Steps of the iterations that are shown: the first iteration of a loop, its end, one
+    /// iteration in the middle for each of the period, the last for each of the period.
     steps: Vec<Step>,
     ends: Vec<u32>,
 }
@@ -365,7 +367,8 @@ impl Periods<'_> {
         self.run.times
     }
 
-    /// Shows the first one to `each`, and how many bytes every access is further on in the next one, and the next.
+    /// Shows the first one to `each`, and how many bytes every access is further on in the next
+    /// one, and the next.
     #[inline(always)]
     pub fn first(&self, mut each: impl FnMut(ShownAccess, i64)) {
         let begin = self.run.period * self.schedule.period as u64;

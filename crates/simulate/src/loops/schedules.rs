@@ -1,4 +1,5 @@
-//! Schedules that were worked out before. A loop inside another is executed again and again, and mostly begins alike.
+//! Schedules that were worked out before. A loop inside another is executed again and again, and
+//! mostly begins alike.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

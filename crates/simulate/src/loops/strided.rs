@@ -32,7 +32,8 @@ impl Strided {
         MemRef { address: self.address_in(iteration), bytes, core: core as u32, tag, is_write }
     }
 
-    /// Returns whether each of its accesses lies in one line of `line_bytes`, a power of two, because it is aligned to its own size.
+    /// Returns whether each of its accesses lies in one line of `line_bytes`, a power of two,
+    /// because it is aligned to its own size.
     pub fn is_aligned(&self, line_bytes: u64) -> bool {
         let bytes = u64::from(self.bytes);
         bytes.is_power_of_two() && bytes <= line_bytes && (self.address | self.step) & (bytes - 1) == 0

@@ -4,7 +4,8 @@ use crate::lru::many_lines::{self, Pass, Request, Seen};
 use crate::lru::row::{EMPTY, Entry, Moved, RowOps};
 use crate::lru::sets::SetIndex;
 
-/// The rows' memory, aligned so that a row of eight wide entries, or of sixteen narrow ones, is one line of the machine we run on.
+/// The rows' memory, aligned so that a row of eight wide entries, or of sixteen narrow ones, is one
+/// line of the machine we run on.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Block([u64; 8]);
@@ -65,15 +66,16 @@ impl<E: Entry> Array<E> {
         self.blocks.as_mut_ptr().cast()
     }
 
-    /// The row of the line's set, and the line's tag. `stride` entries are within `blocks`, because the set is below the number of sets
-    /// for which `new` made room.
+    /// The row of the line's set, and the line's tag. `stride` entries are within `blocks`, because
+    /// the set is below the number of sets for which `new` made room.
     #[inline(always)]
     pub fn row_start(&mut self, line: u64) -> (*mut E, u64) {
         let (set, tag) = E::split(line, self.sets);
         (self.first().wrapping_add(set * self.ops.stride), tag)
     }
 
-    /// Makes the line the most recent one of its set. On a miss, the last entry is as that of a wide row.
+    /// Makes the line the most recent one of its set. On a miss, the last entry is as that of a
+    /// wide row.
     #[inline(always)]
     pub fn move_to_front(&mut self, line: u64, dirty: u64) -> Moved {
         let (row, tag) = self.row_start(line);

@@ -34,8 +34,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Returns whether the line is the most recent one of its set, and an access to it changes nothing: it is a read, or the line was
-    /// written before.
+    /// Returns whether the line is the most recent one of its set, and an access to it changes
+    /// nothing: it is a read, or the line was written before.
     ///
     /// # Safety
     /// The cache is there, and nothing refers to its rows.
@@ -98,7 +98,8 @@ unsafe fn touch_front(row: *mut u64, line: u64, is_write: bool) -> bool {
     true
 }
 
-/// One cache. Addressed by *line numbers* (address divided by the line size), which are below 2^62, as lines have at least 4 bytes.
+/// One cache. Addressed by *line numbers* (address divided by the line size), which are below 2^62,
+/// as lines have at least 4 bytes.
 #[derive(Clone)]
 pub struct Cache {
     array: Form,
@@ -198,7 +199,8 @@ impl Cache {
         }
     }
 
-    /// Marks the most recent line of its set as one that is followed, or no more ([`MARK`]). Only of wide entries.
+    /// Marks the most recent line of its set as one that is followed, or no more ([`MARK`]). Only
+    /// of wide entries.
     pub(crate) fn mark_front(&mut self, line: u64, is_marked: bool) {
         if let Form::Wide(array) = &mut self.array {
             let (row, _) = array.row_start(line);

@@ -27,7 +27,8 @@ pub struct Waiting {
     requests: Vec<Request>,
     /// The pass over the current level.
     seen: Seen,
-    /// Accesses with several lines, and lines of which it is followed how deep each request for them goes.
+    /// Accesses with several lines, and lines of which it is followed how deep each request for
+    /// them goes.
     pub(super) several: Vec<Several>,
 }
 
@@ -85,7 +86,8 @@ pub(super) struct Asks {
 }
 
 impl Front<'_> {
-    /// [`Hierarchy::access_later`] of an access of the core to one line, but that it is not counted: the caller knows of many at once.
+    /// [`Hierarchy::access_later`] of an access of the core to one line, but that it is not
+    /// counted: the caller knows of many at once.
     #[inline(always)]
     pub fn access(&mut self, access: MemRef) -> Asked {
         let MemRef { address, bytes, tag, is_write, .. } = access;

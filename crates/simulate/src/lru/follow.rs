@@ -10,8 +10,8 @@ use crate::lru::residencies::{Entry, Fetched, Followed, MARK, TouchedBits, touch
 use crate::tag::Asker;
 
 impl Hierarchy {
-    /// [`Hierarchy::follow`] of an access to one line. Its arguments are words, so that the loop around [`Front::access`] needs no
-    /// memory for them.
+    /// [`Hierarchy::follow`] of an access to one line. Its arguments are words, so that the loop
+    /// around [`Front::access`] needs no memory for them.
     #[cold]
     #[inline(never)]
     pub(super) fn follow_one(

@@ -122,12 +122,14 @@ pub trait Observer {
     fn moved_inwards(&mut self, level: usize, cache: usize, line: u64, note: u32) {
         self.evicted(level, cache, line, note);
     }
-    /// [`Model`](crate::Model) only: a cache lost a line because an inclusive one outside dropped it.
+    /// [`Model`](crate::Model) only: a cache lost a line because an inclusive one outside dropped
+    /// it.
     #[inline(always)]
     fn back_invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32) {
         self.evicted(level, cache, line, note);
     }
-    /// [`Model`](crate::Model) only: a cache lost a line to another core's write; `tag` is that access's.
+    /// [`Model`](crate::Model) only: a cache lost a line to another core's write; `tag` is that
+    /// access's.
     #[inline(always)]
     fn invalidated(&mut self, level: usize, cache: usize, line: u64, note: u32, _core: u32, _tag: Tag) {
         self.evicted(level, cache, line, note);
@@ -303,7 +305,8 @@ impl Hierarchy {
         self.paths.len() as u32
     }
 
-    /// Number of the cache that a core uses at a level, counted over all levels, innermost level first.
+    /// Number of the cache that a core uses at a level, counted over all levels, innermost level
+    /// first.
     ///
     /// # Panics
     /// If there is no such core or level.
@@ -321,8 +324,8 @@ impl Hierarchy {
         self.specs[0].line_bytes
     }
 
-    /// The address bits that take part in choosing the set at every level: lines that differ in them never
-    /// meet in any set. Empty when the levels have no such bit in common.
+    /// The address bits that take part in choosing the set at every level: lines that differ in
+    /// them never meet in any set. Empty when the levels have no such bit in common.
     pub fn shard_bits(&self) -> Range<u32> {
         spec::shard_bits(&self.specs)
     }

@@ -32,7 +32,8 @@ impl Request {
     /// It is no access, but a line that was written and then dropped.
     pub(crate) const DROPPED: u64 = 2;
 
-    /// For the line of the first level that begins at an address ([`Hierarchy::show`](crate::Hierarchy::show)).
+    /// For the line of the first level that begins at an address
+    /// ([`Hierarchy::show`](crate::Hierarchy::show)).
     #[inline(always)]
     pub fn new(core: usize, address: u64, is_write: bool, tag: Tag) -> Request {
         Request::of(core, address, is_write, Asker::one(tag))

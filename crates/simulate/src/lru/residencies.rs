@@ -50,7 +50,8 @@ pub struct Residency {
 /// The bits of a line that accesses touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TouchedBits {
-    /// All of them: each stands for a 64th part of the line, or for a byte of a line that has fewer.
+    /// All of them: each stands for a 64th part of the line, or for a byte of a line that has
+    /// fewer.
     pub all: u64,
     /// Bits of the access that fetches the line, if it is known and is to one line alone.
     pub asked: u64,

@@ -29,7 +29,8 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_narrow;
 
-/// An unused way, if wide. Its line number, 2^63 − 1, belongs to no address: lines have at least 4 bytes.
+/// An unused way, if wide. Its line number, 2^63 − 1, belongs to no address: lines have at least 4
+/// bytes.
 pub(crate) const EMPTY: u64 = u64::MAX - 1;
 
 /// The entry was written since it came in.
@@ -154,10 +155,12 @@ pub(crate) trait Row {
     /// Entries from one row to the next, at least two; those from `ways` on are [`Entry::EMPTY`].
     fn stride(ways: usize) -> usize;
 
-    /// Moves the line with a tag to the front of the row and marks it dirty if `dirty` is [`DIRTY`] rather than 0.
+    /// Moves the line with a tag to the front of the row and marks it dirty if `dirty` is [`DIRTY`]
+    /// rather than 0.
     ///
     /// # Safety
-    /// `row` points to a row of `ways` ways, readable and writable, and the processor has the instructions.
+    /// `row` points to a row of `ways` ways, readable and writable, and the processor has the
+    /// instructions.
     unsafe fn to_front(row: *mut Self::Entry, ways: usize, tag: u64, dirty: u64) -> Moved;
 
     /// Marks the line with a tag dirty where it stands; false if it is not in the row.

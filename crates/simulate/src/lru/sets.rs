@@ -5,9 +5,10 @@ const LINE_BITS: u32 = 62;
 
 /// `line % sets`, without a division.
 ///
-/// For a number of sets that is no power of two, the remainder comes from a multiplication by a rounded-up
-/// reciprocal (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994):
-/// with l = ⌈log₂ sets⌉ and m = ⌈2^(62+l) / sets⌉, ⌊n·m / 2^(62+l)⌋ is ⌊n / sets⌋ for every n < 2^62.
+/// For a number of sets that is no power of two, the remainder comes from a multiplication by a
+/// rounded-up reciprocal (Granlund and Montgomery, "Division by invariant integers using
+/// multiplication", PLDI 1994): with l = ⌈log₂ sets⌉ and m = ⌈2^(62+l) / sets⌉, ⌊n·m / 2^(62+l)⌋ is
+/// ⌊n / sets⌋ for every n < 2^62.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetIndex {
     sets: u64,

@@ -30,7 +30,8 @@ pub(super) struct Left {
 pub(super) struct Array {
     sets: SetIndex,
     ways: usize,
-    /// 2^(40 + l) / `ways`, rounded up, and 40 + l, where 2^l is not less than `ways`: see [`Array::place`].
+    /// 2^(40 + l) / `ways`, rounded up, and 40 + l, where 2^l is not less than `ways`: see
+    /// [`Array::place`].
     reciprocal: u64,
     shift: u32,
     /// Line number + 1, or 0 for an empty way: memory that was never used needs no pages.
@@ -42,8 +43,8 @@ pub(super) struct Array {
     policy: Box<dyn Policy>,
     /// Lines that are here.
     held: usize,
-    /// The slot used or filled last, and whether it was used since it was filled: no policy changes its
-    /// order when the same line is used twice running.
+    /// The slot used or filled last, and whether it was used since it was filled: no policy changes
+    /// its order when the same line is used twice running.
     recent: usize,
     settled: bool,
 }

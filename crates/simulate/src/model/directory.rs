@@ -16,7 +16,8 @@ pub(super) struct Loss {
     /// The core whose write took it, and that access's tag.
     pub by_core: u32,
     pub by_tag: Tag,
-    /// Bytes of the granule that cores not using the cache wrote since, the write that took it included.
+    /// Bytes of the granule that cores not using the cache wrote since, the write that took it
+    /// included.
     pub written: u64,
 }
 
@@ -39,7 +40,8 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Over the levels of which there are several caches; none if there are no such levels. `paths`: by core, its caches.
+    /// Over the levels of which there are several caches; none if there are no such levels.
+    /// `paths`: by core, its caches.
     pub fn of(spec: &ModelSpec, paths: &[[u32; MAX_LEVELS]]) -> Option<Directory> {
         let several = |level: &&ModelLevel| level.shape.shared_by < spec.cores;
         let levels: Vec<&ModelLevel> = spec.levels.iter().take_while(several).collect();
@@ -90,8 +92,8 @@ impl Directory {
         (first, first | ((1 << self.shift) - 1))
     }
 
-    /// A bit for each of the bytes `first..=last`, which lie in one granule; in granules of more than 64
-    /// bytes a bit stands for 2, 4, … of them.
+    /// A bit for each of the bytes `first..=last`, which lie in one granule; in granules of more
+    /// than 64 bytes a bit stands for 2, 4, … of them.
     fn bytes(&self, first: u64, last: u64) -> u64 {
         let bit = |address: u64| (address & ((1 << self.shift) - 1)) >> self.shift.saturating_sub(6);
         (u64::MAX >> (63 - (bit(last) - bit(first)))) << bit(first)

@@ -49,7 +49,8 @@ impl Model {
         }
     }
 
-    /// A request for the line at `first` arrived at a cache with prefetchers, which holds it in `slot` or not.
+    /// A request for the line at `first` arrived at a cache with prefetchers, which holds it in
+    /// `slot` or not.
     pub(super) fn see(
         &mut self,
         level: usize,

@@ -40,8 +40,8 @@ pub struct Answer {
 /// Why a line was gone: another core wrote to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// The access touches bytes that were written since: the cores exchange data. Else they only use
-    /// the same line (false sharing).
+    /// The access touches bytes that were written since: the cores exchange data. Else they only
+    /// use the same line (false sharing).
     pub is_true: bool,
     /// The core whose write took the line.
     pub by_core: u32,
@@ -296,8 +296,8 @@ impl Model {
         outcome
     }
 
-    /// Demand at each level, innermost first, counted as [`Hierarchy::counters`](crate::Hierarchy::counters)
-    /// has it.
+    /// Demand at each level, innermost first, counted as
+    /// [`Hierarchy::counters`](crate::Hierarchy::counters) has it.
     pub fn counters(&self) -> Vec<LevelCounters> {
         LevelCounters::from_served(self.spec.levels.len(), &self.served, &self.write_backs)
     }
@@ -322,7 +322,8 @@ impl Model {
         &self.spec
     }
 
-    /// Number of the cache that a core uses at a level, counted over all levels, innermost level first.
+    /// Number of the cache that a core uses at a level, counted over all levels, innermost level
+    /// first.
     ///
     /// # Panics
     /// If there is no such core or level.

@@ -12,7 +12,8 @@ pub enum Replacement {
     TreePlru,
     /// Static re-reference interval prediction, two bits.
     Srrip,
-    /// Bimodal re-reference interval prediction, two bits: one fill in 32 is expected to be used again.
+    /// Bimodal re-reference interval prediction, two bits: one fill in 32 is expected to be used
+    /// again.
     Brrip,
     /// The one that came first.
     Fifo,
@@ -74,7 +75,8 @@ pub struct ModelLevel {
     pub shape: LevelSpec,
     /// The policy that makes room.
     pub replacement: Replacement,
-    /// Its relation to the lines of the level inside it. The innermost level is [`Inclusion::NonInclusive`].
+    /// Its relation to the lines of the level inside it. The innermost level is
+    /// [`Inclusion::NonInclusive`].
     pub inclusion: Inclusion,
     /// The treatment of a write that finds its line here.
     pub write: Write,

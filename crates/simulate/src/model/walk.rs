@@ -167,7 +167,8 @@ impl Model {
         }
     }
 
-    /// A line found in an exclusive level goes to the cache that waits for it, dirty or else written back.
+    /// A line found in an exclusive level goes to the cache that waits for it, dirty or else
+    /// written back.
     fn move_inwards(
         &mut self,
         level: usize,
@@ -296,7 +297,8 @@ impl Model {
         Some(Sharing { is_true, by_core: loss.by_core, by_tag: loss.by_tag })
     }
 
-    /// A bit for each sector of a level that the bytes `first..=last`, of one line, lie in; 1 for whole lines.
+    /// A bit for each sector of a level that the bytes `first..=last`, of one line, lie in; 1 for
+    /// whole lines.
     #[inline]
     pub(super) fn sectors(&self, level: usize, first: u64, last: u64) -> u64 {
         let in_line = (1 << self.line_shifts[level]) - 1;

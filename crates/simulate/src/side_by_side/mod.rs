@@ -92,8 +92,9 @@ pub(crate) mod fixed {
     pub const RETIRE: Ticks = 120;
     /// Load, add and store of a word that is there.
     pub const INCREMENT: Ticks = CYCLE + CYCLE / 2;
-    /// The same where the line is away, and the store buffer has the word: 5 cycles to forward it and one to add. A core
-    /// that renames memory is faster while the line is there ([`INCREMENT`]), but was not when it was fought for.
+    /// The same where the line is away, and the store buffer has the word: 5 cycles to forward it
+    /// and one to add. A core that renames memory is faster while the line is there
+    /// ([`INCREMENT`]), but was not when it was fought for.
     pub const INCREMENT_OF_FORWARDED: Ticks = 6 * CYCLE;
     /// Time after a store has reached its line during which loads of the same bytes were begun
     /// earlier, on a core that forwards: issue runs ahead of commitment by a pipeline's length,

@@ -13,7 +13,8 @@ use super::{Act, Item, NEVER, Pace, Program, Step, Ticks, fixed};
 /// Items, beyond a window of instructions, that are searched for a store that follows a load.
 const MOST_AHEAD: u64 = 32;
 
-/// Stands in the window and in the buffer where a release is: others see it once all stores before it are seen.
+/// Stands in the window and in the buffer where a release is: others see it once all stores before
+/// it are seen.
 const RELEASE: Step =
     Step { act: Act::Fence, line: u32::MAX, bytes: 0, instructions: 0, stores: 0, place: u32::MAX };
 
@@ -53,7 +54,8 @@ struct Own {
 struct Waiting {
     at: Ticks,
     step: Step,
-    /// Stores to lines of no other thread that follow it: they go to the caches in program order, too.
+    /// Stores to lines of no other thread that follow it: they go to the caches in program order,
+    /// too.
     behind: u64,
 }
 
@@ -248,7 +250,8 @@ impl Thread {
         }
     }
 
-    /// Returns whether the buffer has no room for a step and the stores before it. Neighbours in time on one line share a place.
+    /// Returns whether the buffer has no room for a step and the stores before it. Neighbours in
+    /// time on one line share a place.
     fn has_no_room(&self, next: &Issued) -> bool {
         let Some(last) = self.buffer.back() else { return false };
         let Step { act, line, stores, .. } = next.step;

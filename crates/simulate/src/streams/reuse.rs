@@ -1,14 +1,15 @@
 //! Exact reuse distances (LRU stack distances).
 //!
-//! The reuse distance of an access is the number of *other* lines touched since its line was last touched.
-//! A fully associative LRU cache of c lines hits exactly the accesses of distance below c, so one pass
-//! gives the miss ratio of every size at once (Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for
-//! storage hierarchies", IBM Systems Journal 9(2), 1970).
+//! The reuse distance of an access is the number of *other* lines touched since its line was last
+//! touched. A fully associative LRU cache of c lines hits exactly the accesses of distance below c,
+//! so one pass gives the miss ratio of every size at once (Mattson, Gecsei, Slutz, Traiger,
+//! "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970).
 //!
-//! Bennett and Kruskal ("LRU stack processing", IBM Journal of R&D 19(4), 1975) count with a tree over
-//! time: each line has a mark at the time of its last touch, and the distance is the number of marks after
-//! the line's own. Here the leaves are words of 512 marks counted by population count, and time is
-//! renumbered when the slots are used up, so memory follows the number of lines and not the trace's length.
+//! Bennett and Kruskal ("LRU stack processing", IBM Journal of R&D 19(4), 1975) count with a tree
+//! over time: each line has a mark at the time of its last touch, and the distance is the number of
+//! marks after the line's own. Here the leaves are words of 512 marks counted by population count,
+//! and time is renumbered when the slots are used up, so memory follows the number of lines and not
+//! the trace's length.
 //!
 //! ```text
 //!   time      0 1 2 3 4 5 6 7            touch A again: 3 marks (B, C, D) after A's
@@ -175,7 +176,8 @@ impl ReuseDistance {
     }
 }
 
-/// Number of times that each reuse distance occurred: exact below 64, then eight buckets for each doubling.
+/// Number of times that each reuse distance occurred: exact below 64, then eight buckets for each
+/// doubling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReuseHistogram {
     first_touches: u64,
@@ -234,8 +236,8 @@ impl ReuseHistogram {
         self.first_touches
     }
 
-    /// `(smallest distance, count)` of each bucket that is not empty; a bucket ends where the next begins
-    /// ([`ReuseHistogram::bucket_end`]).
+    /// `(smallest distance, count)` of each bucket that is not empty; a bucket ends where the next
+    /// begins ([`ReuseHistogram::bucket_end`]).
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(bucket, count)| (bucket_start(bucket), *count))
@@ -246,8 +248,8 @@ impl ReuseHistogram {
         bucket_start(bucket(distance) + 1)
     }
 
-    /// Misses of a fully associative LRU cache of `lines` lines. Exact for up to 64 lines and for every
-    /// number at which a bucket starts, so for every power of two; otherwise an upper bound.
+    /// Misses of a fully associative LRU cache of `lines` lines. Exact for up to 64 lines and for
+    /// every number at which a bucket starts, so for every power of two; otherwise an upper bound.
     pub fn misses(&self, lines: u64) -> u64 {
         let first = self.buckets.len().min(bucket(lines));
         self.first_touches + self.buckets[first..].iter().sum::<u64>()

@@ -50,8 +50,8 @@ pub struct TimedSite {
     pub act: Act,
     /// Set if a full fence stands beside it.
     pub is_fenced: bool,
-    /// Instructions up to an access since the one before, its own included, and behind it, in parts of an instruction
-    /// ([`TICKS`]).
+    /// Instructions up to an access since the one before, its own included, and behind it, in parts
+    /// of an instruction ([`TICKS`]).
     pub before: u64,
     /// Parts of instructions behind the access that are not counted with the next one.
     pub after: u64,

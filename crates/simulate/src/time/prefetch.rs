@@ -9,7 +9,8 @@ const LONGEST_STEP: u64 = 2048;
 /// Pages in which walks are followed, by the low bits of their numbers.
 const PAGES: usize = 64;
 
-/// Lines from one access of a walk to the next, at most, and accesses in one direction that make a walk.
+/// Lines from one access of a walk to the next, at most, and accesses in one direction that make a
+/// walk.
 const NEAR: u64 = 4;
 const ITERATIONS: u8 = 2;
 

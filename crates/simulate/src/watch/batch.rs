@@ -310,8 +310,8 @@ impl Detailed {
         self.waiting.len()
     }
 
-    /// Simulates the waiting accesses; `told` is as in [`CacheSide::settle`]. Until then none of them is
-    /// counted.
+    /// Simulates the waiting accesses; `told` is as in [`CacheSide::settle`]. Until then none of
+    /// them is counted.
     ///
     /// # Panics
     /// As [`Detailed::access`] of one of them.

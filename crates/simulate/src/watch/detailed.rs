@@ -154,7 +154,8 @@ impl Detailed {
     /// One access, as [`Hierarchy::access`] or [`Model::access`].
     ///
     /// # Panics
-    /// If its core is not below the number of cores, or the number of its tag not below [`Tag::LIMIT`].
+    /// If its core is not below the number of cores, or the number of its tag not below
+    /// [`Tag::LIMIT`].
     #[inline]
     pub fn access(&mut self, access: MemRef) -> Outcome {
         let Watched { depth, sharing, causes } = self.far.caches.access(access);
@@ -197,7 +198,8 @@ impl Detailed {
         self.far.caches.watcher().paths.len() as u32
     }
 
-    /// Bytes of memory that follow the number of distinct lines; the rest follows the shape of the hierarchy and the tags.
+    /// Bytes of memory that follow the number of distinct lines; the rest follows the shape of the
+    /// hierarchy and the tags.
     pub fn bytes_of_lines(&self) -> usize {
         self.far.caches.watcher().bytes()
     }

@@ -42,8 +42,8 @@ pub struct LevelDetail {
     pub false_sharing: u64,
     /// Lines that writes took from caches of other cores.
     pub invalidations: u64,
-    /// Lines found although a fully associative cache would have lost them: not misses, and counted per
-    /// line, not per access.
+    /// Lines found although a fully associative cache would have lost them: not misses, and counted
+    /// per line, not per access.
     pub spared: u64,
     /// Bytes of the lines, or of their sectors, that were fetched.
     pub fetched_bytes: u64,

@@ -36,7 +36,8 @@ pub(crate) enum Uses {
     AtEachLevel,
 }
 
-/// Returns the places by cache, counted over all levels, innermost level first; and by table, the words of a record.
+/// Returns the places by cache, counted over all levels, innermost level first; and by table, the
+/// words of a record.
 pub(crate) fn places(specs: &[LevelSpec], cores: u32, uses: Uses) -> (Vec<Place>, Vec<usize>) {
     // Whether a cache of a level has the same users as that of the level inside, and the same lines.
     let same = |level: usize, first_core: u32| {

@@ -49,7 +49,8 @@ pub(crate) struct Twin {
 }
 
 impl Twin {
-    /// Empty, for `lines` lines, fewer than 2^29. Its stamps are the low halves of the records' words `word`.
+    /// Empty, for `lines` lines, fewer than 2^29. Its stamps are the low halves of the records'
+    /// words `word`.
     pub fn new(lines: u32, word: usize) -> Twin {
         debug_assert!((1..1 << 29).contains(&lines));
         // Four times as many touches as lines: numbering anew costs a third of a step a touch.

@@ -21,7 +21,8 @@ pub(crate) trait WatchedCaches: Send {
     fn access(&mut self, access: MemRef) -> Watched;
     /// Simulates accesses of one core; adds those that miss to `missed`.
     fn access_all(&mut self, accesses: &[MemRef], missed: &mut Vec<Miss>);
-    /// Simulates an access in several places; returns its depth, and the address of the first place that deep.
+    /// Simulates an access in several places; returns its depth, and the address of the first place
+    /// that deep.
     fn access_fragments(&mut self, access: MemRef, fragments: &[Fragment]) -> (u8, u64);
     /// Simulates a core's loop of `iterations`; adds the accesses that miss.
     fn access_iterations(

@@ -105,7 +105,8 @@ impl Level {
         u64::from(used.count_ones()) << self.grain_shift
     }
 
-    /// Iterations bits of a first-level line at an address into bits of this level's line around it.
+    /// Iterations bits of a first-level line at an address into bits of this level's line around
+    /// it.
     #[inline(always)]
     pub fn widen(&self, inner: &Level, address: u64, used: u64) -> u64 {
         match self.line_shift == inner.line_shift {
@@ -124,7 +125,8 @@ impl Level {
 }
 
 impl Watcher {
-    /// Watches empty caches of these shapes; `cache_of` numbers them by core and level, over all levels.
+    /// Watches empty caches of these shapes; `cache_of` numbers them by core and level, over all
+    /// levels.
     pub fn new(
         specs: &[LevelSpec],
         cores: u32,
@@ -261,7 +263,8 @@ impl Watcher {
         LineState::of(self.tables[place.table].get(at, place.word))
     }
 
-    /// Returns the record of a line in the table of a cache further out, from its record in the table `inner`.
+    /// Returns the record of a line in the table of a cache further out, from its record in the
+    /// table `inner`.
     #[inline]
     pub fn outside(&mut self, inner: usize, record: At, outer: usize, line: u64) -> At {
         if inner == outer {

@@ -6,8 +6,8 @@ use memlode_simulate::{
 };
 use proptest::prelude::*;
 
-/// Rules for a level: replacement, inclusion, write-through, write-allocate, sectors of a line as a power of two,
-/// and a bit for each prefetcher.
+/// Rules for a level: replacement, inclusion, write-through, write-allocate, sectors of a line as a
+/// power of two, and a bit for each prefetcher.
 pub type Rules = (u8, u8, bool, bool, u32, u8);
 
 /// `prefetchers`: bits of those that are allowed; half of the time there are none.

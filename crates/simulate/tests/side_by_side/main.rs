@@ -159,8 +159,8 @@ fn counters_beside_each_other_are_shared_falsely_and_one_counter_truly() {
     assert!(truly > 200 && truly + 2 >= one.values().sum::<u64>(), "{one:?}");
 }
 
-/// An atomic counter of two threads, updated now and then, is all that its line is asked for: also where the line goes back
-/// before it was used.
+/// An atomic counter of two threads, updated now and then, is all that its line is asked for: also
+/// where the line goes back before it was used.
 #[test]
 fn one_atomic_counter_is_shared_truly() {
     for pace in [pace(), forwarding()] {
@@ -239,8 +239,8 @@ fn what_is_ordered_by_creation_and_end_is_handed_over() {
     assert_eq!(fights[&(Kind::HandedOver, 2, 1)], 1);
 }
 
-/// In turns, one thread writes a word and another takes the line to write the same word: with an end in between, to another
-/// variable.
+/// In turns, one thread writes a word and another takes the line to write the same word: with an
+/// end in between, to another variable.
 #[test]
 fn what_has_ended_is_not_needed() {
     let iterations = |ends: bool| {
@@ -286,8 +286,9 @@ fn an_order_that_cannot_be_is_told() {
     assert_eq!(simulate(&mut Script::new(threads), 1, &pace(), Sampling::ALL).unmet, 1);
 }
 
-/// Two threads that count in one line with little else to do: a core that goes on with its own stores loses next to nothing
-/// where another waits for the line each time, and as much where a thousand instructions lie between.
+/// Two threads that count in one line with little else to do: a core that goes on with its own
+/// stores loses next to nothing where another waits for the line each time, and as much where a
+/// thousand instructions lie between.
 #[test]
 fn a_core_that_forwards_loses_nothing_to_counts_that_follow_each_other() {
     let lost = |pace: Pace, instructions| {
@@ -302,7 +303,8 @@ fn a_core_that_forwards_loses_nothing_to_counts_that_follow_each_other() {
     assert!(far.0 > 0.3 && (0.5..2.0).contains(&(far.0 / far.1)), "{far:?}");
 }
 
-/// Stores to lines of their own wait in the buffer behind one whose line is away, so a core can go on for less long.
+/// Stores to lines of their own wait in the buffer behind one whose line is away, so a core can go
+/// on for less long.
 #[test]
 fn a_core_that_forwards_loses_to_what_it_stores_elsewhere() {
     let lost = |stores| {

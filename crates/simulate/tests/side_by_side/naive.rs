@@ -1,5 +1,5 @@
-//! The naive model, written from the study's description alone: one step at a time, one queue, nothing kept that could be
-//! looked up.
+//! The naive model, written from the study's description alone: one step at a time, one queue,
+//! nothing kept that could be looked up.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,8 @@ impl Machine {
         }
     }
 
-    /// Returns whether the buffer, if there is anything in it, takes neither a step nor the stores to other lines before it.
+    /// Returns whether the buffer, if there is anything in it, takes neither a step nor the stores
+    /// to other lines before it.
     fn is_full(&self, x: usize, step: &Step) -> bool {
         let buffer = &self.threads[x].buffer;
         let Some((_, last, behind)) = buffer.last() else { return false };

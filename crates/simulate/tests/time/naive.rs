@@ -1,4 +1,5 @@
-//! The time model, one access at a time, from its description: everything that came before is kept and looked through.
+//! The time model, one access at a time, from its description: everything that came before is kept
+//! and looked through.
 
 use std::collections::HashMap;
 
@@ -51,8 +52,8 @@ pub struct Naive {
     carried: [u64; 2],
     sites: HashMap<u32, Going>,
     pages: HashMap<u64, (u64, Going)>,
-    /// Beginnings of all page walks and their ticks, and for the low bits of a page's number the page that was walked for
-    /// last, and the end.
+    /// Beginnings of all page walks and their ticks, and for the low bits of a page's number the
+    /// page that was walked for last, and the end.
     walks: Vec<(u64, u64)>,
     walked: HashMap<u64, (u64, u64)>,
 }

@@ -90,7 +90,8 @@ impl Debug {
         })
     }
 
-    /// The functions that code at an address belongs to, the innermost inlined one first. None if it has no line.
+    /// The functions that code at an address belongs to, the innermost inlined one first. None if
+    /// it has no line.
     ///
     /// # Errors
     /// If the information is damaged, or nests its entries too deeply.

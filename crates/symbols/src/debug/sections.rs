@@ -52,8 +52,9 @@ fn unpacked(packed: &[u8], stored: &CompressedFileRange) -> Option<Vec<u8>> {
     (found.len() as u64 == stored.uncompressed_size).then_some(found)
 }
 
-/// The file that has the debug information of a program that has none itself, found by its build id or by the name that
-/// the program has for it. `root` is the folder that the program is named below, if it is another machine's.
+/// The file that has the debug information of a program that has none itself, found by its build id
+/// or by the name that the program has for it. `root` is the folder that the program is named
+/// below, if it is another machine's.
 pub fn separate(program: &Path, root: Option<&Path>, image: &object::File<'_>) -> Option<Arc<[u8]>> {
     let folder = root.map_or_else(|| PathBuf::from(FOLDER), |root| root.join(&FOLDER[1..]));
     let by_id = image.build_id().ok().flatten().and_then(|id| by_build_id(&folder, id));

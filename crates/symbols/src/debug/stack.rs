@@ -10,8 +10,8 @@ const FRAME_POINTER: u16 = 6;
 const ABOVE_FRAME_POINTER: i64 = 16;
 
 impl Debug {
-    /// The variable of the function that begins at `function`, at an offset from its frame's canonical address (where the
-    /// caller's frame ends): "sum", or "point+8".
+    /// The variable of the function that begins at `function`, at an offset from its frame's
+    /// canonical address (where the caller's frame ends): "sum", or "point+8".
     pub fn frame_variable(&self, function: u64, offset: i64) -> Option<String> {
         self.find_frame_variable(function, offset).ok().flatten()
     }

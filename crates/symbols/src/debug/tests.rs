@@ -127,7 +127,8 @@ fn damaged_information_never_panics() {
         .unwrap();
 }
 
-/// A unit whose entries are nested a million deep: one byte each. Following them would use up the stack.
+/// A unit whose entries are nested a million deep: one byte each. Following them would use up the
+/// stack.
 #[test]
 fn entries_without_end_are_refused() {
     let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x1d, 1, 0, 0, 0];

@@ -223,7 +223,8 @@ impl Debug {
         whole.is_some() && found
     }
 
-    /// Goes from an object to the byte at `offset`, step by step; the first step is the object itself.
+    /// Goes from an object to the byte at `offset`, step by step; the first step is the object
+    /// itself.
     fn descend(
         &self,
         mut kind: EntryId,

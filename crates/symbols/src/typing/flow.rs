@@ -203,7 +203,8 @@ fn store(instruction: &Instruction, operands: &mut Operands, state: &mut State, 
     }
 }
 
-/// The value that an instruction gives its first operand, a whole register; `None` if that is not known.
+/// The value that an instruction gives its first operand, a whole register; `None` if that is not
+/// known.
 fn result(
     known: &Known<'_>,
     instruction: &Instruction,

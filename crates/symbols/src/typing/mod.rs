@@ -50,7 +50,8 @@ pub enum Untyped {
     UnknownPointer,
     /// It points to something without a type: `void *`.
     UntypedPointer,
-    /// The frame, where no variable lies: a register's value that is kept there, or a return address.
+    /// The frame, where no variable lies: a register's value that is kept there, or a return
+    /// address.
     Frame,
     /// Memory of the thread's own, or that of which vectors have the addresses.
     OtherMemory,
@@ -141,7 +142,8 @@ impl Typing {
     }
 }
 
-/// For each instruction the variables that debug information has there, pointers to the largest objects first.
+/// For each instruction the variables that debug information has there, pointers to the largest
+/// objects first.
 fn by_code(debug: &Debug, code: &[Instruction], variables: &Variables) -> HashMap<u64, Vec<usize>> {
     let pointee = |located: &Located| match debug.type_facts(located.kind)?.shape {
         Shape::Pointer(Some(to)) => debug.type_facts(to).map(|facts| facts.bytes),
@@ -184,7 +186,8 @@ impl Known<'_> {
         numbers.map(|number| &self.variables.located[*number])
     }
 
-    /// The object that a value of a type points to, from its beginning on. An iterator is a pointer, too.
+    /// The object that a value of a type points to, from its beginning on. An iterator is a
+    /// pointer, too.
     fn pointer(&self, kind: EntryId) -> Option<Value> {
         let whole = self.debug.type_facts(kind)?;
         let inner = match whole.shape {
@@ -265,7 +268,8 @@ impl Known<'_> {
         }
     }
 
-    /// A pointer with an unknown multiple of a number added: the next objects of an array, or of one that is a member.
+    /// A pointer with an unknown multiple of a number added: the next objects of an array, or of
+    /// one that is a member.
     fn indexed(&self, value: Value, stride: u64) -> Value {
         let Value::Into(kind, offset, before) = value else { return Value::Unknown };
         let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes);

@@ -14,10 +14,11 @@ pub enum Value {
     Untyped,
     /// A number that is a multiple of this one: 0, which is a multiple of all, or 2 and more.
     Multiple(u64),
-    /// The address of an object of this type, bytes from its beginning, and a number of which an unknown multiple is added,
-    /// as in an array that is a member; 0 if nothing is.
+    /// The address of an object of this type, bytes from its beginning, and a number of which an
+    /// unknown multiple is added, as in an array that is a member; 0 if nothing is.
     Into(EntryId, i64, u64),
-    /// An address in the frame: bytes from the canonical address, which is where the caller's frame ends.
+    /// An address in the frame: bytes from the canonical address, which is where the caller's frame
+    /// ends.
     Frame(i64),
 }
 

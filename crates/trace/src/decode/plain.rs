@@ -287,7 +287,8 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// An entry of one byte or two and a run of one, as almost all are; and how many bytes they have.
+    /// An entry of one byte or two and a run of one, as almost all are; and how many bytes they
+    /// have.
     #[inline(always)]
     fn short(&self) -> Option<(u64, u64, usize)> {
         match *self.control.get(self.at..)? {

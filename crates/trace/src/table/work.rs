@@ -26,7 +26,8 @@ pub(crate) struct TableWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpFeed {
     pub op: u32,
-    /// The value is of an iteration of a loop before this one, and the load is executed again before the value is used.
+    /// The value is of an iteration of a loop before this one, and the load is executed again
+    /// before the value is used.
     pub is_earlier: bool,
 }
 
@@ -95,7 +96,8 @@ impl TableWork {
         Ok(())
     }
 
-    /// Reads the section that marks loads of the sections before it, of a table whose segments have these ops.
+    /// Reads the section that marks loads of the sections before it, of a table whose segments have
+    /// these ops.
     fn read_earlier(&mut self, reader: &mut Reader<'_>, ops: &[u32]) -> Result<(), Malformed> {
         let mut feeds: FxHashMap<u32, Vec<&mut OpFeed>> = FxHashMap::default();
         for OpFeeds { op, address, data } in &mut self.feeds {

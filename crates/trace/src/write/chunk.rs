@@ -127,12 +127,14 @@ impl EncodedChunk {
         self.header.accesses
     }
 
-    /// Accesses as readers count them: one a lane that is not masked, and none of a range that has no bytes.
+    /// Accesses as readers count them: one a lane that is not masked, and none of a range that has
+    /// no bytes.
     pub fn expanded(&self) -> u64 {
         self.expanded
     }
 
-    /// The same chunk as one of another of its thread's streams; without this it belongs to stream 0.
+    /// The same chunk as one of another of its thread's streams; without this it belongs to stream
+    /// 0.
     pub fn of_stream(mut self, stream: u8) -> EncodedChunk {
         self.header.stream = stream;
         self

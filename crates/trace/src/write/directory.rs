@@ -61,7 +61,8 @@ impl DirectoryStore {
         })
     }
 
-    /// Creates a directory that was not there before; `None` if it was. Of several that try, one succeeds.
+    /// Creates a directory that was not there before; `None` if it was. Of several that try, one
+    /// succeeds.
     pub fn create_new(directory: &Path) -> Result<Option<DirectoryStore>, Error> {
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             make(parent)?;

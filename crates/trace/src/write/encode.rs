@@ -21,13 +21,13 @@ use crate::module::{Module, ModuleId};
 use crate::table::Op;
 use crate::words::subtract;
 
-/// A chunk is full from here on: small enough to decode into cache-friendly batches and to interleave threads finely,
-/// large enough that its dictionary does not count.
+/// A chunk is full from here on: small enough to decode into cache-friendly batches and to
+/// interleave threads finely, large enough that its dictionary does not count.
 pub const FULL_WORDS: u32 = 128 << 10;
 const FULL_ACCESSES: u64 = 1 << 20;
 
-/// Words whose differences are gathered before they are written: enough to write them eight at a time, few enough to stay in the
-/// first cache.
+/// Words whose differences are gathered before they are written: enough to write them eight at a
+/// time, few enough to stay in the first cache.
 const SPAN_WORDS: usize = 512;
 
 /// The end of the words: their own, or not.
@@ -35,8 +35,8 @@ const SPAN_WORDS: usize = 512;
 pub enum Tail {
     /// The program handed the words over; every one of them counts.
     HandedOver,
-    /// The program may still be writing, or died: the first zero where a header is expected is the end, and a last
-    /// segment with a zero word in it may lack words.
+    /// The program may still be writing, or died: the first zero where a header is expected is the
+    /// end, and a last segment with a zero word in it may lack words.
     Open,
 }
 
@@ -101,7 +101,8 @@ pub struct Encoder {
     parted: Parted,
     /// Previous value of each word of each segment.
     last: Vec<u64>,
-    /// Differences of words that are not in the chunk yet; has room for [`SPAN_WORDS`], and the segment that begins within these.
+    /// Differences of words that are not in the chunk yet; has room for [`SPAN_WORDS`], and the
+    /// segment that begins within these.
     differences: Vec<u64>,
     /// Since the chunk's beginning.
     stack: RelativeStack<Caller<u32>>,
@@ -447,8 +448,9 @@ impl Encoder {
         Ok(())
     }
 
-    /// A segment's words are differences from 0 at first, if another has not needed them before, and the words it
-    /// refers to have to be in the chunk. A segment that was not executed in the chunk cannot have been predicted.
+    /// A segment's words are differences from 0 at first, if another has not needed them before,
+    /// and the words it refers to have to be in the chunk. A segment that was not executed in the
+    /// chunk cannot have been predicted.
     fn first_in_chunk(
         &mut self,
         header: u64,
@@ -497,7 +499,8 @@ impl Encoder {
         self.parted = Parted::default();
     }
 
-    /// Index in the chunk's dictionary; entering it clears what the segment remembers of earlier chunks.
+    /// Index in the chunk's dictionary; entering it clears what the segment remembers of earlier
+    /// chunks.
     fn local(&mut self, id: u32) -> u32 {
         let segment = &mut self.segments[id as usize];
         if segment.chunk != self.chunk.number {

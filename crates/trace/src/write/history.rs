@@ -45,7 +45,8 @@ pub struct Wanted {
 #[derive(Default)]
 pub struct History {
     stack: ShadowStack<Caller<SegmentName>>,
-    /// Words of the last execution of segments that others refer to, unless words of the stream were lost since.
+    /// Words of the last execution of segments that others refer to, unless words of the stream
+    /// were lost since.
     sources: FxHashMap<SegmentName, Vec<u64>>,
     /// The last chunk begins and ends here.
     stamps: (u64, u64),
@@ -67,7 +68,8 @@ impl History {
         stamp.max(self.stamps.0)
     }
 
-    /// Words of the stream are lost here: addresses that follow must not be derived from words before.
+    /// Words of the stream are lost here: addresses that follow must not be derived from words
+    /// before.
     pub(super) fn gap(&mut self) {
         self.sources.clear();
     }
@@ -88,7 +90,8 @@ impl History {
         self.dormant = dormant;
     }
 
-    /// Returns whether a chunk that was encoded ahead of its predecessors took words for granted that are the right ones.
+    /// Returns whether a chunk that was encoded ahead of its predecessors took words for granted
+    /// that are the right ones.
     pub(super) fn agrees(&self, chunk: &LooseChunk) -> bool {
         let is_right = |(local, words): &(u32, Vec<u64>)| {
             self.sources.get(&chunk.dictionary[*local as usize]).is_some_and(|known| known == words)
@@ -135,7 +138,8 @@ impl History {
         FullChunk { header, before, words: chunk.words, expanded: chunk.expanded }
     }
 
-    /// The segments of the chunk, and the frames that were there when it began, which are of segments, too.
+    /// The segments of the chunk, and the frames that were there when it began, which are of
+    /// segments, too.
     fn put_dictionary_and_stack(&self, chunk: &LooseChunk, out: &mut Vec<u8>) {
         let frames = self.stack.snapshot();
         let mut locals: FxHashMap<SegmentName, Option<u32>> =

@@ -8,14 +8,16 @@ use crate::module::ModuleId;
 /// No anchor has this address: they lie at multiples of eight.
 pub(super) const NO_HEADER: u64 = u64::MAX;
 
-/// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor is not known.
+/// The entry of `segments` that precedes a chunk's first segment, and follows one whose successor
+/// is not known.
 pub(super) const NONE: u32 = 0;
 
 /// A segment between its executions, in the form that each execution needs: small, because
 /// interpreters have thousands.
 #[derive(Clone, Copy)]
 pub(super) struct Hot {
-    /// The header word that followed last time in this chunk, and the segment it stands for, or [`NO_HEADER`] and [`NONE`].
+    /// The header word that followed last time in this chunk, and the segment it stands for, or
+    /// [`NO_HEADER`] and [`NONE`].
     pub next_header: u64,
     pub next: u32,
     /// Number of the chunk that it was executed in last.
@@ -39,7 +41,8 @@ pub(super) const UNEVEN: u8 = 2;
 
 /// The rest that is kept of a segment.
 pub(super) struct Known {
-    /// Number of the chunk in which `fresh`, the dictionary's index, the successor and the last words are valid.
+    /// Number of the chunk in which `fresh`, the dictionary's index, the successor and the last
+    /// words are valid.
     pub chunk: u32,
     /// True if the chunk has none of its words so far.
     pub fresh: bool,
@@ -57,7 +60,8 @@ pub(super) struct Known {
     pub strides: u32,
     /// The word that is its latest stamp.
     pub stamp: Option<u16>,
-    /// Its last ops are carried out after its words are written: a loop, or a function that copies or fills memory.
+    /// Its last ops are carried out after its words are written: a loop, or a function that copies
+    /// or fills memory.
     pub promises: bool,
     /// Names the function over all modules.
     pub function: (ModuleId, u32),
@@ -105,7 +109,8 @@ pub(super) fn follow_stack(
     }
 }
 
-/// Returns whether nothing is written behind the word before `end`: in an open tail, the segment that ends there may lack words.
+/// Returns whether nothing is written behind the word before `end`: in an open tail, the segment
+/// that ends there may lack words.
 #[inline(always)]
 pub(super) fn is_last(words: &[u64], end: usize) -> bool {
     words.get(end).is_none_or(|&next| next == 0)
@@ -120,7 +125,8 @@ pub(super) fn fits<const OPEN: bool>(segment: &Hot, behind: &[u64]) -> bool {
     is_whole && !(OPEN && is_last(behind, end))
 }
 
-/// The segments of one image. A table, not a hash map: interpreters and the like jump about, and each jump looks up.
+/// The segments of one image. A table, not a hash map: interpreters and the like jump about, and
+/// each jump looks up.
 pub(super) struct ImageSegments {
     /// Address of the first anchor.
     pub start: u64,

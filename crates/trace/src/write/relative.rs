@@ -2,7 +2,8 @@
 
 use crate::stack::ShadowStack;
 
-/// A shadow stack of which only the frames are known that were entered since it was made. `F` names a function.
+/// A shadow stack of which only the frames are known that were entered since it was made. `F` names
+/// a function.
 #[derive(Clone, Debug)]
 pub(super) struct RelativeStack<F> {
     below: Vec<Below<F>>,

@@ -58,7 +58,8 @@ enum Act {
 }
 
 impl Sieve {
-    /// Takes up whole segments. Returns how many words that were: fewer than all where one is not known, or lacks words.
+    /// Takes up whole segments. Returns how many words that were: fewer than all where one is not
+    /// known, or lacks words.
     pub fn add(&mut self, words: &[u64], stamps: (u64, u64), space: &AddressSpace) -> usize {
         if self.generation != space.generation() {
             self.shapes.clear();

@@ -6,7 +6,8 @@ use crate::format::stream;
 use crate::module::{Module, ModuleId};
 use crate::table::Op;
 
-/// The instrumented images of one process at one time. A forked child starts with a clone of its parent's.
+/// The instrumented images of one process at one time. A forked child starts with a clone of its
+/// parent's.
 #[derive(Clone, Default)]
 pub struct AddressSpace {
     images: Vec<Mapped>,

@@ -42,8 +42,8 @@ impl TraceFile {
 
 /// A destination: all of them get the same bytes of the same files in the same order.
 pub trait Store: Send {
-    /// Appends to a file, which exists from the first time on. `at` is the number of bytes that it has: if only a part of
-    /// `bytes` fits, that part is taken back.
+    /// Appends to a file, which exists from the first time on. `at` is the number of bytes that it
+    /// has: if only a part of `bytes` fits, that part is taken back.
     fn append(&mut self, file: TraceFile, at: u64, bytes: &[u8]) -> Result<(), Error>;
 
     /// Makes or replaces a file as a whole: a reader finds the old one or the new one.
@@ -75,7 +75,8 @@ pub trait Store: Send {
         false
     }
 
-    /// No chunk of a stream that is not appended yet begins before `stamp`; `None` when there will be none.
+    /// No chunk of a stream that is not appended yet begins before `stamp`; `None` when there will
+    /// be none.
     fn bound(&mut self, process: u32, thread: u32, stream: u8, stamp: Option<u64>) {
         let _ = (process, thread, stream, stamp);
     }

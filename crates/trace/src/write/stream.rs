@@ -79,8 +79,8 @@ impl ChunkEncoder {
         history.agrees(&chunk).then(|| history.join(chunk))
     }
 
-    /// Words of the stream are lost here: addresses that follow must not be derived from words before. To be called behind
-    /// [`Self::finish`].
+    /// Words of the stream are lost here: addresses that follow must not be derived from words
+    /// before. To be called behind [`Self::finish`].
     pub fn gap(&mut self) {
         self.encoder.gap();
         self.history().gap();

@@ -1,5 +1,5 @@
-//! A small instrumented image made by hand, a program's words for it, and a naive expansion of them: written from
-//! SPEC.md alone, so that the crate is not checked against itself.
+//! A small instrumented image made by hand, a program's words for it, and a naive expansion of
+//! them: written from SPEC.md alone, so that the crate is not checked against itself.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use memlode_trace::manifest::ManifestInfo;
@@ -52,7 +52,8 @@ pub struct Seg {
     pub steps: Vec<Step>,
 }
 
-/// An image: site i has `site_bytes[i]` bytes, line 100 + i and variable `v<i>`; function i is `f<i>` in `a.c`.
+/// An image: site i has `site_bytes[i]` bytes, line 100 + i and variable `v<i>`; function i is
+/// `f<i>` in `a.c`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub functions: usize,

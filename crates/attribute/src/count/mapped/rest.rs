@@ -35,7 +35,8 @@ impl Rest {
         on_stack(thread, first, address)
     }
 
-    /// Returns the place of a byte that no object has. A byte near the beginning of a stack is on it.
+    /// Returns the place of a byte that no object has. A byte near the beginning of a stack is on
+    /// it.
     pub fn unowned(&mut self, process: ProcessId, address: u64) -> u64 {
         let near = self.stacks.iter().filter(|((of, _), first)| {
             *of == process && address.wrapping_sub(first.wrapping_sub(BELOW)) < BELOW + ABOVE

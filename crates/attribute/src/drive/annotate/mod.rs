@@ -61,8 +61,8 @@ pub struct Options {
     pub extras: Extras,
     /// Simulate no caches: the first level serves every access. Not with [`Options::causes`].
     pub without_caches: bool,
-    /// Only accesses with these numbers ([`AnnotatedAccesses::sequence`]) and the blocks between them
-    /// are handed over. The replay ends behind them.
+    /// Only accesses with these numbers ([`AnnotatedAccesses::sequence`]) and the blocks between
+    /// them are handed over. The replay ends behind them.
     pub stretch: Range<u64>,
 }
 
@@ -111,7 +111,8 @@ impl Default for Options {
 /// Accesses, one a row. All columns are equally long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotatedAccesses {
-    /// Number of the access among all of the trace in replay order, from 0. A range of several lines is an access for each.
+    /// Number of the access among all of the trace in replay order, from 0. A range of several
+    /// lines is an access for each.
     pub sequence: Vec<u64>,
     /// Time stamp counter: the latest stamp of the access's stream up to it (SPEC §4.4).
     pub stamp: Vec<u64>,
@@ -261,16 +262,18 @@ pub struct EventCell {
 /// A class of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventObject {
-    /// The home of its objects. The path of a heap object is spelled out in `path`; in here it is the root, as each replay
-    /// numbers paths anew.
+    /// The home of its objects. The path of a heap object is spelled out in `path`; in here it is
+    /// the root, as each replay numbers paths anew.
     pub home: Home,
-    /// Functions on the stack at the allocation, the innermost first, and where the next one called each.
+    /// Functions on the stack at the allocation, the innermost first, and where the next one called
+    /// each.
     pub path: Vec<(FunctionId, Option<LocationId>)>,
     /// Element type, if the allocation names one.
     pub element: Option<TypeId>,
 }
 
-/// The tables that the numbers in [`AnnotatedAccesses`] refer to. They grow as batches are taken, and only at the end.
+/// The tables that the numbers in [`AnnotatedAccesses`] refer to. They grow as batches are taken,
+/// and only at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     /// The cells, which [`AnnotatedAccesses::cell`] numbers.

@@ -6,7 +6,8 @@ use crate::count::engine::{Engine, LoopMode, NoLane};
 use crate::drive::annotate::Why;
 use crate::drive::annotate::recorder::Answers;
 
-/// Serves every access at once. Lines and cores are the machine's, so rows are those of a simulation.
+/// Serves every access at once. Lines and cores are the machine's, so rows are those of a
+/// simulation.
 pub(super) struct NoCaches {
     first_level: LevelSpec,
     levels: usize,

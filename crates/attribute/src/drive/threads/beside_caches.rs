@@ -44,7 +44,8 @@ struct Worker {
     thread: JoinHandle<(CacheSide, Depths)>,
 }
 
-/// Number of accesses, by tag and number of levels missed; first touches of lines have missed memory, too.
+/// Number of accesses, by tag and number of levels missed; first touches of lines have missed
+/// memory, too.
 #[derive(Default)]
 pub(crate) struct Depths(Vec<[u64; MAX_LEVELS + 2]>);
 

@@ -20,11 +20,13 @@ use crate::drive::source::Source;
 /// Chunks that are sampled, and how many chunks there must be for each of them.
 const LOOKED_AT: usize = 8;
 const OF_EACH: usize = 64;
-/// Chunks of a trace that is still written that are waited for, since programs begin otherwise than they go on, and for how long.
+/// Chunks of a trace that is still written that are waited for, since programs begin otherwise than
+/// they go on, and for how long.
 const LIVE_CHUNKS: usize = 8;
 const LIVE_PATIENCE: Duration = Duration::from_millis(10);
 
-/// Nanoseconds that each takes on one core of an AMD EPYC guest. Only their ratios matter, and these do not have to be exact.
+/// Nanoseconds that each takes on one core of an AMD EPYC guest. Only their ratios matter, and
+/// these do not have to be exact.
 mod cost {
     /// Nanoseconds to decode a word of the stream.
     pub const WORD: f64 = 7.0;
@@ -111,7 +113,8 @@ impl Look {
 }
 
 impl Load {
-    /// The number of shards, up to `most`, with which `threads` threads are through first; the least of these.
+    /// The number of shards, up to `most`, with which `threads` threads are through first; the
+    /// least of these.
     fn fastest(&self, threads: usize, most: usize) -> usize {
         let time = |&shards: &usize| self.time(threads, shards);
         (1..=most).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(1)
@@ -138,7 +141,8 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Compares with counts of programs in `bench/` and of Lua, by a hundred accesses, and with the way that was seen to be faster on two cores.
+    /// Compares with counts of programs in `bench/` and of Lua, by a hundred accesses, and with the
+    /// way that was seen to be faster on two cores.
     #[test]
     fn two_threads_are_divided_as_was_measured() {
         let lua = Load { words: 144, accesses: 100, misses: 0, strided: 2, marks: 21, ..Load::default() };
@@ -159,7 +163,8 @@ mod tests {
         assert_eq!(Load::default().fastest(2, 2), 1, "nothing is known");
     }
 
-    /// With many threads one shard is too few for any of them, and as many as threads are too many where there are calls.
+    /// With many threads one shard is too few for any of them, and as many as threads are too many
+    /// where there are calls.
     #[test]
     fn many_threads_share_the_accesses_but_not_the_calls() {
         let calls = Load { words: 144, accesses: 100, marks: 21, ..Load::default() };

@@ -124,8 +124,8 @@ fn is_same_member(names: &SiteTable, one: u32, other: u32) -> bool {
     one.0.is_some() && one.1.is_some() && one == other
 }
 
-/// Returns the strongly connected component of each node of a graph: the number of one of its nodes (Tarjan's algorithm,
-/// without recursion).
+/// Returns the strongly connected component of each node of a graph: the number of one of its nodes
+/// (Tarjan's algorithm, without recursion).
 fn components(edges: &[Vec<u32>]) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
     let mut number = vec![UNSEEN; edges.len()];

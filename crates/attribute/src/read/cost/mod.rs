@@ -331,7 +331,8 @@ impl CostModel {
         self.line_bytes
     }
 
-    /// Cycles of waiting of accesses of the cell with this tag, by the number of levels that they missed.
+    /// Cycles of waiting of accesses of the cell with this tag, by the number of levels that they
+    /// missed.
     pub(crate) fn cycles_of(&self, tag: u32, by_depth: &[u64; MAX_LEVELS + 1]) -> f64 {
         let place = self.by_tag.get(tag as usize).and_then(|&place| self.prices.get(place as usize));
         place.map_or(0.0, |prices| prices.wait(by_depth).cycles())
@@ -351,7 +352,8 @@ impl Prices {
     }
 }
 
-/// The first touches of a cell that are known to be of memory which the program got while it was recorded.
+/// The first touches of a cell that are known to be of memory which the program got while it was
+/// recorded.
 pub(crate) fn fresh_touches(profile: &Profile, cell: &Cell) -> u64 {
     let is_fresh = profile.gaps.is_none() && profile.classes[cell.class.0 as usize].home != Home::Unknown;
     if is_fresh { cell.counts.first_touches } else { 0 }

@@ -26,7 +26,8 @@ const MOST: usize = 24;
 /// The most periods that a line may stay.
 const LONGEST: i64 = 4;
 
-/// When something is done: iteration, stride and, as an access touches its lines in ascending order, line.
+/// When something is done: iteration, stride and, as an access touches its lines in ascending
+/// order, line.
 type Time = (i64, u16, i64);
 
 /// A line, from when a bundle enters it until it leaves it.
@@ -105,7 +106,8 @@ impl Leaves {
             .is_none_or(|visit| self.is_shown[visit.number])
     }
 
-    /// The lines that a loop begins and goes on with and does not show when they are left, in the order in which they would have been shown.
+    /// The lines that a loop begins and goes on with and does not show when they are left, in the
+    /// order in which they would have been shown.
     pub fn of_beginning(&self, walks: &[Walk<'_>], line_bytes: i64) -> Vec<Step> {
         let is_hidden = |visit: &Visit| visit.leaves.0 > 0 && !self.is_shown[visit.number];
         let mut visits: Vec<Visit> = self.in_iterations(0, 0).filter(is_hidden).collect();
@@ -118,7 +120,8 @@ impl Leaves {
         visits.iter().filter_map(step).collect()
     }
 
-    /// Returns whether it must be shown that a line is left, as another one that is left before it may be shown after it.
+    /// Returns whether it must be shown that a line is left, as another one that is left before it
+    /// may be shown after it.
     fn is_needed(&self, walks: &[Walk<'_>], one: &Visit, pinned: bool) -> bool {
         let comes_before = |other: &Visit| {
             other.leaves < one.leaves

@@ -88,7 +88,8 @@ unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m256i; V
     (entries, found)
 }
 
-/// `KEEP[32 - 1 - p + i]` is all ones for entries i > p, which a move to the front from p leaves alone.
+/// `KEEP[32 - 1 - p + i]` is all ones for entries i > p, which a move to the front from p leaves
+/// alone.
 static KEEP: [i64; 64] = {
     let mut keep = [0; 64];
     let mut i = 32;
@@ -103,8 +104,8 @@ static KEEP: [i64; 64] = {
 /// `[front, row[0], …, row[p − 1], row[p + 1], …]` with one pass of permute and blend.
 ///
 /// # Safety
-/// The processor has AVX2, BMI1 and BMI2; `row` points to 4 × `VECTORS` readable and writable entries, of which `ways`,
-/// at least one, are in use.
+/// The processor has AVX2, BMI1 and BMI2; `row` points to 4 × `VECTORS` readable and writable
+/// entries, of which `ways`, at least one, are in use.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {

@@ -1,11 +1,13 @@
-//! Rows in vectors of eight entries. Masks take the place of the tables and shuffles of [`super::avx2`].
+//! Rows in vectors of eight entries. Masks take the place of the tables and shuffles of
+//! [`super::avx2`].
 
 use super::{DIRTY, Moved, Row, RowOps};
 use crate::lru::many_lines::{Pass, Request, Seen};
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-/// For up to 32 ways, where rows are no longer than in vectors of four. (Eight entries and then four are no faster than three times four.)
+/// For up to 32 ways, where rows are no longer than in vectors of four. (Eight entries and then
+/// four are no faster than three times four.)
 pub fn ops(ways: usize) -> Option<RowOps<u64>> {
     fn of<const VECTORS: usize>() -> RowOps<u64> {
         RowOps {
@@ -89,11 +91,12 @@ unsafe fn find<const VECTORS: usize>(row: *const u64, line: u64) -> ([__m512i; V
     (entries, as_clean, as_dirty)
 }
 
-/// Finds the line's place p (the last way on a miss), then writes `[front, row[0], …, row[p − 1], row[p + 1], …]`.
+/// Finds the line's place p (the last way on a miss), then writes
+/// `[front, row[0], …, row[p − 1], row[p + 1], …]`.
 ///
 /// # Safety
-/// The processor has AVX-512 F and BMI1; `row` points to 8 × `VECTORS` readable and writable entries, of which `ways`, at least one,
-/// are in use.
+/// The processor has AVX-512 F and BMI1; `row` points to 8 × `VECTORS` readable and writable
+/// entries, of which `ways`, at least one, are in use.
 #[inline]
 #[target_feature(enable = "avx512f,bmi1")]
 unsafe fn shift<const VECTORS: usize>(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {

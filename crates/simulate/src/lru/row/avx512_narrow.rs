@@ -68,8 +68,8 @@ unsafe fn find<const VECTORS: usize>(row: *const u32, tag: u64) -> ([__m512i; VE
 /// `[front, row[0], …, row[p − 1], row[p + 1], …]`.
 ///
 /// # Safety
-/// The processor has AVX-512 F and BMI1; `row` points to 16 × `VECTORS` readable and writable entries, of which `ways`, at least one,
-/// are in use.
+/// The processor has AVX-512 F and BMI1; `row` points to 16 × `VECTORS` readable and writable
+/// entries, of which `ways`, at least one, are in use.
 #[inline]
 #[target_feature(enable = "avx512f,bmi1")]
 unsafe fn shift<const VECTORS: usize>(row: *mut u32, ways: usize, tag: u64, dirty: u64) -> Moved {

@@ -1,5 +1,6 @@
-//! A victim at random. Each set has a generator of its own (xorshift64*, Vigna 2016, seeded by the set's
-//! number through SplitMix64), so a run can be repeated, and sets do not influence each other.
+//! A victim at random. Each set has a generator of its own (xorshift64*, Vigna 2016, seeded by the
+//! set's number through SplitMix64), so a run can be repeated, and sets do not influence each
+//! other.
 
 use super::Policy;
 

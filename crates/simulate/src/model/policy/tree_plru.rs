@@ -1,4 +1,5 @@
-//! Pseudo-LRU by a binary tree over the ways: one bit per inner node points to the half used less recently.
+//! Pseudo-LRU by a binary tree over the ways: one bit per inner node points to the half used less
+//! recently.
 //!
 //! ```text
 //!            node 1                 a use of way 1 makes node 1 point right and node 2 point left;

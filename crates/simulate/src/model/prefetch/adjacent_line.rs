@@ -1,5 +1,5 @@
-//! The other line of an aligned pair, when one misses (Intel's optimization manual calls it the spatial
-//! prefetcher: lines of 64 bytes come in chunks of 128).
+//! The other line of an aligned pair, when one misses (Intel's optimization manual calls it the
+//! spatial prefetcher: lines of 64 bytes come in chunks of 128).
 
 use super::{Prefetcher, Seen};
 

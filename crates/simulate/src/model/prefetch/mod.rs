@@ -26,8 +26,8 @@ pub(super) struct Seen {
 
 /// One prefetcher of one cache.
 ///
-/// It sees the requests of its cache in order, except its own, and proposes lines. Lines that the cache has
-/// and lines in another page are left out by the caller.
+/// It sees the requests of its cache in order, except its own, and proposes lines. Lines that the
+/// cache has and lines in another page are left out by the caller.
 pub(super) trait Prefetcher {
     /// Learns from a request, and adds the lines to fetch to `wanted`.
     fn see(&mut self, seen: &Seen, wanted: &mut Vec<u64>);
@@ -71,8 +71,8 @@ pub(super) struct Ahead {
     pub learner: Learner,
     /// Indexed by slot: the access from which on a prefetched line is there.
     pub arrivals: Vec<u64>,
-    /// Line numbers + 1 of lines that made room for a prefetch, by line number modulo the length: the later
-    /// replaces the earlier.
+    /// Line numbers + 1 of lines that made room for a prefetch, by line number modulo the length:
+    /// the later replaces the earlier.
     dropped: Vec<u64>,
 }
 

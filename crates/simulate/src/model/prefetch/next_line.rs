@@ -1,5 +1,5 @@
-//! The next line, when a line misses and when a prefetched line is first used: "tagged prefetch" (Smith,
-//! "Cache Memories", ACM Computing Surveys 1982).
+//! The next line, when a line misses and when a prefetched line is first used: "tagged prefetch"
+//! (Smith, "Cache Memories", ACM Computing Surveys 1982).
 
 use super::{Prefetcher, Seen};
 

@@ -1,7 +1,9 @@
 //! Constant strides of single sites: the reference prediction table of Chen and Baer ("Effective
-//! Hardware-Based Data Prefetching for High-Performance Processors", IEEE Transactions on Computers 1995).
+//! Hardware-Based Data Prefetching for High-Performance Processors", IEEE Transactions on Computers
+//! 1995).
 //!
-//! An entry, found by core and tag, remembers the last address and a stride, and how far to trust it:
+//! An entry, found by core and tag, remembers the last address and a stride, and how far to trust
+//! it:
 //!
 //! ```text
 //!               as predicted →                      a stride is kept when it fails once in Steady, and

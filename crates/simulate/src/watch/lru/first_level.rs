@@ -27,7 +27,8 @@ use crate::watch::twin::{Before, LOST};
 pub(crate) struct First {
     pub place: Place,
     sets: SetIndex,
-    /// Slots from one set to the next: its ways and, up to a multiple of [`BLOCK`], slots where no line may be.
+    /// Slots from one set to the next: its ways and, up to a multiple of [`BLOCK`], slots where no
+    /// line may be.
     stride: usize,
     /// Indexed by set: the slot that was touched last.
     latest: Vec<u32>,
@@ -65,7 +66,8 @@ pub(crate) struct Dropped {
     pub used: u64,
 }
 
-/// The part of a first level that hits need that ask nothing, by value, so that the compiler keeps it in registers.
+/// The part of a first level that hits need that ask nothing, by value, so that the compiler keeps
+/// it in registers.
 pub(crate) struct Hits<'f> {
     latest: &'f mut [u32],
     slots: &'f mut [Slot],

@@ -149,8 +149,8 @@ impl WatchedLru {
         (first, &self.watcher.tables[first.place.table])
     }
 
-    /// Returns a core's first level, for many hits in a row, and the shape of its lines; `None` if its number of
-    /// sets is no power of two.
+    /// Returns a core's first level, for many hits in a row, and the shape of its lines; `None` if
+    /// its number of sets is no power of two.
     #[inline]
     pub fn hits(&mut self, core: usize) -> Option<(Hits<'_>, Level)> {
         let first = self.watcher.paths.get(core)?[0] as usize;

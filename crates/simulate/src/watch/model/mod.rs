@@ -79,7 +79,8 @@ struct Lines {
     is_first: bool,
     /// The line's record at the level that was looked up last.
     at: At,
-    /// Cache, address and record of the line that came last, and of the one that went: they often come elsewhere next.
+    /// Cache, address and record of the line that came last, and of the one that went: they often
+    /// come elsewhere next.
     came: (usize, u64, At),
     went: (usize, u64, At),
 }
@@ -254,7 +255,8 @@ impl Lines {
         self.now.held = NO_LINE;
     }
 
-    /// Ends an access that missed: counts its causes, and the line that it shares; returns the causes.
+    /// Ends an access that missed: counts its causes, and the line that it shares; returns the
+    /// causes.
     #[inline(never)]
     fn take(&mut self) -> CausesByLevel {
         if let Some((sharing, address)) = self.now.shared.take() {
@@ -315,7 +317,8 @@ impl Lines {
         }
     }
 
-    /// [`Self::touch`] of the first level, which is not exclusive, for most accesses: it has the line.
+    /// [`Self::touch`] of the first level, which is not exclusive, for most accesses: it has the
+    /// line.
     #[inline(always)]
     fn hit_first(&mut self, cache: usize) {
         let Layer { twin, place, .. } = &mut self.caches[cache];

@@ -42,7 +42,8 @@ enum How {
     Shift(u64),
     /// Adds this many bytes behind each element.
     Pad(u64),
-    /// The first bytes of each element into one array, the others into another one, behind a link if `linked`.
+    /// The first bytes of each element into one array, the others into another one, behind a link
+    /// if `linked`.
     Split { hot: u64, linked: bool },
     /// Bytes of each element are gone.
     Remove { from: u64, to: u64 },
@@ -270,7 +271,8 @@ impl Memory {
         self.0.iter().find(|(base, bytes)| address.wrapping_sub(*base) < *bytes).map(|(base, _)| *base)
     }
 
-    /// Returns where the bytes of an access go, byte by byte: runs of them, and whether each is a link.
+    /// Returns where the bytes of an access go, byte by byte: runs of them, and whether each is a
+    /// link.
     fn pieces(&self, edit: &Edit, access: &Access) -> Vec<(u64, u64, bool)> {
         let mut pieces: Vec<(u64, u64, bool)> = Vec::new();
         let mut before = None;
@@ -534,7 +536,8 @@ proptest! {
         }
     }
 
-    /// Each access goes as deep as the worst of its bytes' lines, and counts once for each line that a piece of it begins in.
+    /// Each access goes as deep as the worst of its bytes' lines, and counts once for each line
+    /// that a piece of it begins in.
     #[test]
     fn bytes_go_where_they_are_put(chunks in chunks(), edit in edit()) {
         let mut caches = hierarchy();
