@@ -154,7 +154,7 @@ impl Batch {
         done.chunk = self.encode(own.of(&self.space));
     }
 
-    /// Waits for the one who encodes it. `None` if that was in vain.
+    /// Waits until it is encoded. Returns `None` if no chunk came of it.
     pub fn chunk(&self) -> Option<LooseChunk> {
         let busy = |state: &mut State| !matches!(state, State::Done(_));
         let mut state = self.done.wait_while(lock(&self.state), busy).unwrap_or_else(PoisonError::into_inner);

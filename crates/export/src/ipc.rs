@@ -164,7 +164,7 @@ fn batch(rows: usize, nodes: Vec<ipc::FieldNode>, buffers: &[&[u8]]) -> ipc::Rec
     }
 }
 
-/// Adds a column's nodes and buffers, its items behind its own where it has lists.
+/// Adds a column's nodes and buffers; for a list, those of its items follow.
 fn lay_out<'t>(
     column: &'t BatchColumn,
     rows: usize,

@@ -44,7 +44,7 @@ pub(crate) fn read(
 /// A place in the code that touches memory and is not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unrecorded {
-    /// Why it is not.
+    /// The reason why it is not recorded.
     pub reason: LeftOut,
     /// The function whose code holds it.
     pub function: FunctionId,

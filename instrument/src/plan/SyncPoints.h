@@ -16,7 +16,7 @@ namespace memlode {
 /// Returns whether \p I is an atomic operation or a fence that acquires.
 bool acquires(const llvm::Instruction &I);
 
-/// The memory that \p I, an atomic operation, is on; null of a fence.
+/// The memory that \p I, an atomic operation, accesses; null for a fence.
 llvm::Value *atomicObject(llvm::Instruction &I);
 
 /// The memory through which \p I, an atomic operation, releases; null if it does not.

@@ -4,9 +4,9 @@
 //! the program as a whole as the misses of caches of every size, and for each member, each line of
 //! code and each class of objects as reuse distances.
 //!
-//! **Why it costs.** A cache keeps what is used again before its size in other data has gone
-//! through it. An access whose reuse distance is above the size of a cache misses in it, however
-//! clever the cache is.
+//! **Why it costs.** A cache still has a line if less other data than its size was used since. An
+//! access whose reuse distance is above the size of a cache misses in it, however clever the cache
+//! is.
 //!
 //! **What to do.** Where a curve drops, a working set fits: block or fuse loops until distances
 //! fall below the size of a cache that matters. Data that are used once need no cache; stream them.

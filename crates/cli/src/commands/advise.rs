@@ -64,7 +64,7 @@ pub struct Args {
     keep: KeepArgs,
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;

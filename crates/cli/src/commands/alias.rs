@@ -41,7 +41,7 @@ pub struct Args {
     keep: KeepArgs,
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut analyses = Run::default();
     for analysis in ["alias", "reloads"] {

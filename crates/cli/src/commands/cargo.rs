@@ -65,7 +65,7 @@ inlined from it. See docs/rust.md.";
 /// The subdirectory of cargo's target directory that is ours. Not `memlode`: that is where memlode builds itself.
 const DIRECTORY: &str = "memlode-cargo";
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let install = Install::find()?;
     let request = Request::read(&args.cargo);

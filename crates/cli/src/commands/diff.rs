@@ -48,7 +48,7 @@ pub struct Args {
     keep: KeepArgs,
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     #[cfg(feature = "measure")]
     if let Some(after) = args.after.as_ref().filter(|after| args.before.is_file() || after.is_file()) {

@@ -107,7 +107,7 @@ fn with_causes(option: Arg) -> Arg {
     }
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let Some(what) = args.rows else {
         let mut analyses = Run::default();

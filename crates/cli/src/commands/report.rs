@@ -72,7 +72,7 @@ impl OrderArgs {
     }
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
     let trace = Arc::new(args.trace.open()?);

@@ -58,7 +58,7 @@ pub struct Args {
     part: PartArgs,
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     if args.list {
         list(args.json)?;

@@ -59,7 +59,7 @@ impl IntervalArgs {
     }
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut analyses = Run::default();
     args.interval.add(&mut analyses)?;

@@ -69,7 +69,7 @@ pub struct Args {
     keep: KeepArgs,
 }
 
-/// `given` is what `args` was made of.
+/// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let edits = edits(&args)?;
     let machine = Machine::find(&args.machine.machine)?;

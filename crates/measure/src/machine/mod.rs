@@ -42,7 +42,8 @@ pub struct Measured {
     pub value: f64,
     /// Interquartile range over median.
     pub spread: f64,
-    /// The machine's figure before, if that is kept because the measurements spread too much or make no sense.
+    /// The machine's earlier figure, if it is kept because the measurements spread too much or make
+    /// no sense.
     pub kept: Option<f64>,
 }
 
