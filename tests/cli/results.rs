@@ -133,9 +133,11 @@ fn is_kept(output: &Output) -> bool {
     stderr(output).contains(KEPT)
 }
 
-/// Standard error without the sentence about the kept answer.
+/// Standard error without the sentence about the kept answer, and without what a search says on its
+/// way: it is progress.
 fn said(output: &Output) -> String {
-    stderr(output).lines().filter(|line| !line.contains(KEPT)).map(|line| format!("{line}\n")).collect()
+    let is_answer = |line: &&str| !line.contains(KEPT) && !line.starts_with("memlode: found: ");
+    stderr(output).lines().filter(is_answer).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
