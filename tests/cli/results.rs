@@ -136,7 +136,10 @@ fn is_kept(output: &Output) -> bool {
 /// Standard error without the sentence about the kept answer, and without what a search says on its
 /// way: it is progress.
 fn said(output: &Output) -> String {
-    let is_answer = |line: &&str| !line.contains(KEPT) && !line.starts_with("memlode: found: ");
+    let progress = ["memlode: found: ", "memlode: trying edits: "];
+    let is_answer = |line: &&str| {
+        !line.contains(KEPT) && !progress.iter().any(|beginning| line.starts_with(beginning))
+    };
     stderr(output).lines().filter(is_answer).map(|line| format!("{line}\n")).collect()
 }
 
