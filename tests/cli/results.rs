@@ -137,9 +137,8 @@ fn is_kept(output: &Output) -> bool {
 /// way: it is progress.
 fn said(output: &Output) -> String {
     let progress = ["memlode: found: ", "memlode: trying edits: "];
-    let is_answer = |line: &&str| {
-        !line.contains(KEPT) && !progress.iter().any(|beginning| line.starts_with(beginning))
-    };
+    let is_answer =
+        |line: &&str| !line.contains(KEPT) && !progress.iter().any(|beginning| line.starts_with(beginning));
     stderr(output).lines().filter(is_answer).map(|line| format!("{line}\n")).collect()
 }
 
