@@ -6,6 +6,8 @@
 pub mod version {
     /// trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
     pub const TRACE: u16 = 4;
+    /// the same of a trace that holds samples: an older reader would take them for all accesses
+    pub const SAMPLED_TRACE: u16 = 5;
     /// site table (one per translation unit) inside an ELF image; 2: sections
     pub const TABLE: u16 = 2;
     /// a trace sent through a socket; 2: the receiver, too, proves that it knows the token
@@ -78,6 +80,8 @@ pub mod call_flag {
 pub mod module_section {
     /// functions of the image that memlode did not compile (SPEC.md §4.2)
     pub const FOREIGN: u32 = 1;
+    /// instructions of an image that was sampled (SPEC.md §4.5)
+    pub const SAMPLED: u32 = 2;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -90,8 +94,66 @@ pub mod foreign_flag {
     pub const LIBRARIES: u8 = 2;
 }
 
+/// Properties of an image that was sampled (bit set).
+pub mod sampled_flag {
+    /// it has debug information
+    pub const DEBUG: u8 = 1;
+    /// its file could not be read; behind the flags: why
+    pub const UNREAD: u8 = 2;
+}
+
+/// Why the data of a sampled instruction has no type.
+pub mod untyped {
+    /// it has one, or a variable
+    pub const TYPED: u8 = 0;
+    /// `untyped.no_debug_information`
+    pub const NO_DEBUG_INFORMATION: u8 = 1;
+    /// of none that debug information knows
+    pub const NO_FUNCTION: u8 = 2;
+    /// its bytes are none that is known
+    pub const NO_INSTRUCTION: u8 = 3;
+    /// it touches none
+    pub const NO_MEMORY: u8 = 4;
+    /// no variable says what its register points to
+    pub const UNKNOWN_POINTER: u8 = 5;
+    /// to something without a type: `void \*`
+    pub const UNTYPED_POINTER: u8 = 6;
+    /// the frame, where no variable lies
+    pub const FRAME: u8 = 7;
+    /// of the thread's own, or that of which vectors have the addresses
+    pub const OTHER_MEMORY: u8 = 8;
+    /// where no variable lies
+    pub const STATIC_MEMORY: u8 = 9;
+}
+
 /// The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod chunk_section {
+    /// what only samples have: columns (SPEC.md §4.5)
+    pub const SAMPLES: u32 = 1;
+    /// where functions were called (SPEC.md §4.5)
+    pub const CALL_PATHS: u32 = 2;
+    /// from here on: for trials and tests, and never given a meaning
+    pub const PRIVATE: u32 = 0x10000;
+}
+
+/// A column of the section `samples` of a chunk: a number for each sample, 0 if it is not known, else 1 more than the value.
+pub mod sample_column {
+    /// events, or nanoseconds, that the sample stands for
+    pub const WEIGHT: u32 = 1;
+    /// 0 if the access's address is not known; the address of the access is 0 then
+    pub const ADDRESS_KNOWN: u32 = 2;
+    /// 1 if the address lies in the thread's stack
+    pub const ON_STACK: u32 = 3;
+    /// cycles that the access took
+    pub const LATENCY: u32 = 4;
+    /// where the data came from: the kernel's perf_mem_data_src
+    pub const SOURCE: u32 = 5;
+    /// processor
+    pub const CPU: u32 = 6;
+    /// size of the data's page
+    pub const PAGE_BYTES: u32 = 7;
+    /// index into the section `call_paths`
+    pub const CALL_PATH: u32 = 8;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }

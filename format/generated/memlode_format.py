@@ -6,6 +6,7 @@ from collections import namedtuple
 
 # Versions. A change that an older reader would misread raises one of them and adds a golden file.
 VERSION_TRACE = 4  # trace directory: manifest, chunk header, payload layout; 2: chunks of dormant threads; 3: words as heads and tails; 4: sections
+VERSION_SAMPLED_TRACE = 5  # the same of a trace that holds samples: an older reader would take them for all accesses
 VERSION_TABLE = 2  # site table (one per translation unit) inside an ELF image; 2: sections
 VERSION_WIRE = 2  # a trace sent through a socket; 2: the receiver, too, proves that it knows the token
 VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
@@ -42,14 +43,44 @@ CALL_FLAG_EXACT = 1  # it enters the function that it names, or none
 
 # The contents of a section of a module file (SPEC.md §5.1). Readers skip those that they do not know.
 MODULE_SECTION_FOREIGN = 1  # functions of the image that memlode did not compile (SPEC.md §4.2)
+MODULE_SECTION_SAMPLED = 2  # instructions of an image that was sampled (SPEC.md §4.5)
 MODULE_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # Properties of the section `foreign` of a module file, and of a function in it (bit sets).
 FOREIGN_FLAG_LOCAL = 1  # a function whose name is known only in its own unit
 FOREIGN_FLAG_LIBRARIES = 2  # of the section: the program is linked statically, so the C library is among its functions
 
+# Properties of an image that was sampled (bit set).
+SAMPLED_FLAG_DEBUG = 1  # it has debug information
+SAMPLED_FLAG_UNREAD = 2  # its file could not be read; behind the flags: why
+
+# Why the data of a sampled instruction has no type.
+UNTYPED_TYPED = 0  # it has one, or a variable
+UNTYPED_NO_DEBUG_INFORMATION = 1
+UNTYPED_NO_FUNCTION = 2  # of none that debug information knows
+UNTYPED_NO_INSTRUCTION = 3  # its bytes are none that is known
+UNTYPED_NO_MEMORY = 4  # it touches none
+UNTYPED_UNKNOWN_POINTER = 5  # no variable says what its register points to
+UNTYPED_UNTYPED_POINTER = 6  # to something without a type: `void *`
+UNTYPED_FRAME = 7  # the frame, where no variable lies
+UNTYPED_OTHER_MEMORY = 8  # of the thread's own, or that of which vectors have the addresses
+UNTYPED_STATIC_MEMORY = 9  # where no variable lies
+
 # The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
+CHUNK_SECTION_SAMPLES = 1  # what only samples have: columns (SPEC.md §4.5)
+CHUNK_SECTION_CALL_PATHS = 2  # where functions were called (SPEC.md §4.5)
 CHUNK_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
+
+# A column of the section `samples` of a chunk: a number for each sample, 0 if it is not known, else 1 more than the value.
+SAMPLE_COLUMN_WEIGHT = 1  # events, or nanoseconds, that the sample stands for
+SAMPLE_COLUMN_ADDRESS_KNOWN = 2  # 0 if the access's address is not known; the address of the access is 0 then
+SAMPLE_COLUMN_ON_STACK = 3  # 1 if the address lies in the thread's stack
+SAMPLE_COLUMN_LATENCY = 4  # cycles that the access took
+SAMPLE_COLUMN_SOURCE = 5  # where the data came from: the kernel's perf_mem_data_src
+SAMPLE_COLUMN_CPU = 6  # processor
+SAMPLE_COLUMN_PAGE_BYTES = 7  # size of the data's page
+SAMPLE_COLUMN_CALL_PATH = 8  # index into the section `call_paths`
+SAMPLE_COLUMN_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # A thread's stream: 8-byte words.
 STREAM_WORD_BYTES = 8

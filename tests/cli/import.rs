@@ -67,3 +67,42 @@ fn what_is_no_recording_is_said_in_one_sentence() {
         &["no event `x`, but `cpu/mem-loads/pp`"],
     );
 }
+
+/// A trace says what was printed, to the digit; what needs every access refuses it.
+#[test]
+fn a_recording_that_is_kept_says_the_same() {
+    for (name, samples) in [("loads-stores.data", 698), ("old-kernel.data", 16)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kept = folder.path().join("kept");
+        let run = |words: &[&std::ffi::OsStr]| memlode().args(words).output().expect("runs");
+        let word = |text: &'static str| std::ffi::OsStr::new(text);
+        let path = recording(name);
+        let printed = run(&[word("import"), path.as_ref(), word("--json"), word("-o"), kept.as_ref()]);
+        assert!(printed.status.success(), "{}", stderr(&printed));
+        let reported = run(&[word("report"), kept.as_ref(), word("--json")]);
+        assert_eq!(stdout(&reported), stdout(&printed), "{name}");
+        let report: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+        let count = report["samples"].as_u64().expect("samples");
+        assert_eq!(count + report["kernel"].as_u64().expect("kernel"), samples, "{name}");
+        let checked = run(&[word("check"), kept.as_ref()]);
+        assert!(checked.status.success(), "{}", stdout(&checked));
+        let table = folder.path().join("samples.csv");
+        let written = run(&[word("export"), kept.as_ref(), word("--to"), table.as_ref()]);
+        assert!(written.status.success(), "{}", stderr(&written));
+        let rows = std::fs::read_to_string(&table).expect("a table");
+        assert_eq!(rows.lines().count() as u64, 1 + count, "{name}");
+        let other = run(&[word("diff"), kept.as_ref(), kept.as_ref(), word("--json")]);
+        let other: Value = serde_json::from_slice(&other.stdout).expect("JSON");
+        let functions = other["functions"].as_array().expect("functions");
+        assert!(!functions.is_empty() && functions.iter().all(|row| row["is_changed"] == false), "{other:#}");
+        for command in ["sim", "dump", "annotate", "advise", "timeline", "alias"] {
+            let refused = run(&[word(command), kept.as_ref()]);
+            assert_one_sentence(
+                &refused,
+                &["holds samples, and this needs every access", "memlode run -- PROGRAM"],
+            );
+        }
+        let again = run(&[word("import"), path.as_ref(), word("-o"), kept.as_ref()]);
+        assert_one_sentence(&again, &["exists and is not empty", "--force"]);
+    }
+}

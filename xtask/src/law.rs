@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("simulate", &[]),
     ("machine", &["files", "simulate"]),
     ("counters", &["machine"]),
-    ("sample", &["files", "symbols", "counters"]),
+    ("sample", &["files", "trace", "symbols", "counters"]),
     ("measure", &["files", "symbols", "sample", "machine", "counters", "simulate"]),
     ("replay", &["trace", "simulate"]),
     ("attribute", &["trace", "machine", "simulate", "replay"]),

@@ -28,6 +28,7 @@ mod page;
 mod patch;
 mod place;
 mod python;
+mod sampled;
 mod show;
 mod stop;
 mod term;

@@ -62,7 +62,12 @@ impl ShapeArgs {
         ShapeArgs { top, by: Vec::new() }
     }
 
-    /// A requested table that does not exist for causes.
+    /// Rows of each table.
+    pub fn top(&self) -> usize {
+        self.top
+    }
+
+    /// A table that was asked for and that there is none of for causes.
     pub fn without_causes(&self) -> Option<String> {
         self.by.iter().map(|table| table.name()).find(|name| !TableName::OF_CAUSES.contains(&&name[..]))
     }

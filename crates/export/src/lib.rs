@@ -17,6 +17,7 @@ pub mod ipc;
 mod names;
 pub mod ndjson;
 pub mod request;
+pub mod samples;
 pub mod stacks;
 pub mod table;
 pub mod tables;

@@ -55,8 +55,9 @@ impl CheckReport {
 /// * the shadow stack that a chunk starts with is the one its predecessor ends with
 /// * accesses are made by sites that load, store or update
 /// * threads, processes and modules that something happens to have been started or loaded
+/// * samples have as many times and addresses as their chunks promise, and calls of instructions that there are
 pub fn check(directory: &Path, workers: usize) -> Result<CheckReport, Error> {
-    let trace = Trace::open(directory)?;
+    let trace = Trace::open_any(directory)?;
     let mut report = CheckReport {
         problems: trace.damage().iter().chain(trace.index_fault()).cloned().collect(),
         complete: trace.manifest().complete,
@@ -72,6 +73,15 @@ pub fn check(directory: &Path, workers: usize) -> Result<CheckReport, Error> {
     lives(&trace, &mut report);
     streams(&trace, workers, &mut report);
     totals(&trace, &mut report);
+    // What cannot be decoded has been told.
+    if trace.is_sampled() && report.is_sound() {
+        report.problems.extend(trace.recording()?.1.into_iter().map(|problem| Damage {
+            path: directory.to_owned(),
+            what: problem.to_string(),
+            bytes: 0,
+            chunks: 0,
+        }));
+    }
     Ok(report)
 }
 

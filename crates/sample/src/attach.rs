@@ -39,7 +39,7 @@ pub fn attach(
     // The counters are open as long as these live.
     let (_followers, samplers) = open(pid, period_ns)?;
     let mut rings = Rings::new(WITH_REGISTERS, samplers);
-    let mut tally = Tally::default();
+    let mut tally = Tally::keeping(period_ns);
     maps(pid)?.into_iter().for_each(|record| tally.take(record));
     let begun = Instant::now();
     while !stop.load(Ordering::Relaxed) && longest.is_none_or(|longest| begun.elapsed() < longest) {

@@ -11,20 +11,28 @@ pub mod records;
 pub mod tiers;
 
 mod attach;
+mod difference;
 mod error;
+mod kept;
 mod live;
-mod naming;
 mod report;
+mod resolve;
+mod share;
 mod skid;
+mod summary;
 mod tally;
 
 pub use attach::{attach, root_of};
+pub use difference::{SampleDifference, ShareChange};
 pub use error::Error;
+pub use kept::{FilePlace, KeptCall, KeptSample, KeptSamples};
 pub use live::{counts_cycles, sample, sample_event, sample_registers};
-pub use naming::{SampleSource, name};
 pub use report::{
-    SampleCoverage, SampleReport, SampleShare, SampledCost, SampledData, SampledFunction, SampledImage,
+    SampleCoverage, SampleReport, SampledCaller, SampledCost, SampledData, SampledFunction, SampledImage,
     SampledLine, SampledSource, UntypedShare,
 };
+pub use resolve::{SampleSource, resolve};
+pub use share::SampleShare;
 pub use skid::Skid;
-pub use tally::{Sampled, SampledPlace, SampledState, SourceCount, Tally};
+pub use summary::{name, report};
+pub use tally::{Sampled, SampledPlace, Tally};

@@ -28,9 +28,9 @@ const PLACES: RecordLayout = RecordLayout {
     sample_id_all: true,
 };
 
-/// The fields of samples that also show the data that the instruction touches.
+/// The fields of samples that say what the instruction touches, too, and where frame pointers say that it was called.
 pub(crate) const WITH_REGISTERS: RecordLayout = RecordLayout {
-    sample_type: PLACES.sample_type | field::REGS_USER,
+    sample_type: PLACES.sample_type | field::REGS_USER | field::CALLCHAIN,
     regs_user: GENERAL_REGISTERS,
     ..PLACES
 };
@@ -44,10 +44,10 @@ pub fn sample<T, E: From<Error>>(
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sample_with(PLACES, period_ns, run)
+    sample_with(PLACES, Tally::default(), period_ns, run)
 }
 
-/// Like [`sample`], but keeps the registers of some samples of each place.
+/// Does as [`sample`], and keeps each sample, with its registers.
 ///
 /// # Errors
 /// Those of `run`, and if the kernel refuses.
@@ -55,18 +55,20 @@ pub fn sample_registers<T, E: From<Error>>(
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sample_with(WITH_REGISTERS, period_ns, run)
+    sample_with(WITH_REGISTERS, Tally::keeping(period_ns), period_ns, run)
 }
 
 fn sample_with<T, E: From<Error>>(
     layout: RecordLayout,
+    tally: Tally,
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sample_of(Builder::new(Software::CPU_CLOCK), layout, period_ns, run)
+    sample_of(Builder::new(Software::CPU_CLOCK), layout, tally, period_ns, run)
 }
 
-/// Does as [`sample`], by another event than the CPU clock: a sample for each `period` of them in user space.
+/// Does as [`sample`], by another event than the CPU clock: a sample for each `period` of them in user space. Keeps each
+/// sample.
 ///
 /// # Errors
 /// Those of `run`, and if the kernel refuses.
@@ -75,12 +77,13 @@ pub fn sample_event<T, E: From<Error>>(
     period: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sample_of(builder(event), PLACES, period, run)
+    sample_of(builder(event), PLACES, Tally::keeping(period), period, run)
 }
 
 fn sample_of<'a, T, E: From<Error>>(
     mut builder: Builder<'a>,
     layout: RecordLayout,
+    tally: Tally,
     period: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
@@ -88,7 +91,7 @@ fn sample_of<'a, T, E: From<Error>>(
     of_processes(&mut builder).enable_on_exec(true);
     let mut rings = Rings::new(layout, open(&mut builder)?);
     let begun = Instant::now();
-    let (result, tally) = drained(&mut rings, Tally::default(), Tally::take, run);
+    let (result, tally) = drained(&mut rings, tally, Tally::take, run);
     let seconds = begun.elapsed().as_secs_f64();
     Ok((result?, Sampled { seconds, ..tally.finish() }))
 }
@@ -127,6 +130,7 @@ fn sampling(builder: &mut Builder<'_>, layout: RecordLayout, period: u64) {
     let attributes = builder.attrs_mut();
     attributes.sample_type = layout.sample_type;
     attributes.sample_regs_user = layout.regs_user;
+    attributes.set_exclude_callchain_kernel(1);
 }
 
 /// Makes the kernel record mappings, starts and `exec`s of processes.

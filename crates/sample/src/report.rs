@@ -2,35 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use memlode_symbols::typing::TypedData;
 use serde::Serialize;
 
 use crate::data_source::{DataLevel, DataSource};
-use crate::tally::SourceCount;
-
-/// A number of samples, and the part of all that it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SampleShare {
-    /// Samples.
-    pub samples: u64,
-    /// The part of all samples, 0 to 1.
-    pub share: f64,
-    /// Distance from the share within which the part of the time lies in 95 of 100 recordings.
-    pub error: f64,
-}
-
-impl SampleShare {
-    /// A part of all samples.
-    pub fn of(samples: u64, all: u64) -> SampleShare {
-        // Half of Wilson's interval: it is right near 0 and 1, too.
-        const Z: f64 = 1.96;
-        if all == 0 {
-            return SampleShare::default();
-        }
-        let (n, share) = (all as f64, samples as f64 / all as f64);
-        let spread = (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        SampleShare { samples, share, error: Z / (1.0 + Z * Z / n) * spread }
-    }
-}
+use crate::share::{SampleShare, SourceCount};
 
 /// Sources of the data of samples, and their latencies, from the processor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,7 +46,7 @@ pub struct SampledSource {
 
 impl SampledCost {
     /// Sums up sources; all samples together took this many cycles. `None` if there are none.
-    pub fn of(counts: &BTreeMap<DataSource, SourceCount>, all_cycles: u64) -> Option<SampledCost> {
+    pub(crate) fn of(counts: &BTreeMap<DataSource, SourceCount>, all_cycles: u128) -> Option<SampledCost> {
         let mut whole = SourceCount::default();
         let mut sources: Vec<(SampledSource, SourceCount)> = Vec::new();
         for (source, count) in counts {
@@ -103,21 +79,26 @@ impl SampledCost {
         }
         let mut sources: Vec<SampledSource> = sources
             .into_iter()
-            .map(|(found, sum)| SampledSource { samples: sum.samples, cycles: mean(sum), ..found })
+            .map(|(found, sum)| SampledSource { samples: sum.samples, cycles: sum.mean(), ..found })
             .collect();
         sources.sort_by_key(|source| std::cmp::Reverse(source.samples));
         (whole.samples > 0).then(|| SampledCost {
             samples: whole.samples,
             timed: whole.timed,
-            cycles: mean(whole),
+            cycles: whole.mean(),
             share: (all_cycles > 0).then(|| whole.cycles as f64 / all_cycles as f64),
             sources,
         })
     }
 }
 
-fn mean(count: SourceCount) -> Option<f64> {
-    (count.timed > 0).then(|| count.cycles as f64 / count.timed as f64)
+/// Functions that called each other and then the one with a line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SampledCaller {
+    /// Their names as linkers know them, the nearest first; inlined ones, too.
+    pub functions: Vec<String>,
+    /// The part of the line's time that they led to, 0 to 1.
+    pub share: f64,
 }
 
 /// The time at one line.
@@ -131,6 +112,8 @@ pub struct SampledLine {
     pub function: String,
     /// The functions that it was inlined into, the nearest first.
     pub inlined_into: Vec<String>,
+    /// The ways by which it was come to, the most frequent first, as far as frame pointers lead.
+    pub callers: Vec<SampledCaller>,
     /// The data that most of its samples wait for, if that is known.
     pub data: Option<String>,
     /// Sources of its data, if the samples have them.
@@ -173,6 +156,13 @@ pub struct SampledData {
 }
 
 impl SampledData {
+    /// Data of which nothing but the name is known.
+    pub(crate) fn named(data: TypedData) -> SampledData {
+        let TypedData { kind, member, variable } = data;
+        let time = SampleShare::default();
+        SampledData { kind, member, variable, lines: Vec::new(), on_stack: None, cost: None, time }
+    }
+
     /// "arc.state", "table", "double".
     pub fn name(&self) -> String {
         match (&self.kind, &self.member, &self.variable) {
@@ -238,6 +228,8 @@ pub struct SampleReport {
     pub period_ns: u64,
     /// Samples of the program.
     pub samples: u64,
+    /// Samples of one weight that would say as much: fewer than there are, if they stand for different numbers of events.
+    pub effective: f64,
     /// Samples of the kernel, which are in no share.
     pub kernel: u64,
     /// Samples that the kernel could not hand over.
@@ -262,19 +254,4 @@ pub struct SampleReport {
     pub lines: Vec<SampledLine>,
     /// Functions, the slowest first.
     pub functions: Vec<SampledFunction>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_shrink_with_the_root_of_samples_and_never_vanish() {
-        let half = SampleShare::of(5_000, 10_000);
-        assert!((half.error - 0.0098).abs() < 0.0001, "{half:?}");
-        assert!((SampleShare::of(50, 100).error / half.error - 10.0).abs() < 0.3);
-        let all = SampleShare::of(100, 100);
-        assert!(all.share == 1.0 && all.error > 0.015, "{all:?}");
-        assert_eq!(SampleShare::of(0, 0), SampleShare::default());
-    }
 }

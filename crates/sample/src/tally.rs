@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 
-use memlode_symbols::GeneralRegisters;
+use crate::kept::{FilePlace, KeptSamples};
+use crate::records::{CHAIN_MARKERS, Record, RecordEvent, SampleRecord};
 
-use crate::data_source::DataSource;
-use crate::records::{Record, RecordEvent, SampleRecord, SampleWeight};
-
-/// Register states that are kept for a place: the data of its accesses are estimated from them.
-const MOST_STATES: usize = 64;
-/// The most mappings that are followed, of all processes. A process begins with those of its
-/// parent.
+/// Stands before the addresses of the program in a call chain.
+const USER_MARKER: u64 = 512_u64.wrapping_neg();
+/// Callers that are followed of a sample.
+const MOST_CALLERS: usize = 127;
+/// Mappings of all processes that are followed, at most. A process begins with those of its parent.
 const MOST_MAPPINGS: usize = 1 << 24;
 
 /// The places of samples.
@@ -31,6 +30,8 @@ pub struct Sampled {
     pub threads: usize,
     /// Seconds that were watched, by the clock on the wall; 0 if it is not known.
     pub seconds: f64,
+    /// The samples themselves, where they are kept.
+    pub kept: KeptSamples,
 }
 
 impl Sampled {
@@ -49,39 +50,6 @@ pub struct SampledPlace {
     pub offset: u64,
     /// Samples.
     pub count: u64,
-    /// Registers of some of these.
-    pub states: Vec<SampledState>,
-    /// Sources of the data, of the samples that have them.
-    pub sources: BTreeMap<DataSource, SourceCount>,
-}
-
-/// Samples of one source of data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SourceCount {
-    /// Samples.
-    pub samples: u64,
-    /// Samples with the latency of the access: stores often have none.
-    pub timed: u64,
-    /// Cycles that these took together.
-    pub cycles: u64,
-}
-
-impl SourceCount {
-    /// Adds the samples of another count.
-    pub fn add(&mut self, other: SourceCount) {
-        self.samples += other.samples;
-        self.timed += other.timed;
-        self.cycles = self.cycles.saturating_add(other.cycles);
-    }
-}
-
-/// The registers of a sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SampledState {
-    /// Their values.
-    pub registers: GeneralRegisters,
-    /// The address of the instruction.
-    pub ip: u64,
 }
 
 /// A file in the memory of a process.
@@ -92,29 +60,29 @@ struct Mapping {
     file: usize,
 }
 
-#[derive(Default)]
-struct Place {
-    count: u64,
-    states: Vec<SampledState>,
-    sources: BTreeMap<DataSource, SourceCount>,
-}
-
 /// Counts records as they come, in the order of time.
 #[derive(Default)]
 pub struct Tally {
     files: Vec<OsString>,
     by_path: HashMap<OsString, usize>,
     processes: HashMap<u32, BTreeMap<u64, Mapping>>,
-    places: BTreeMap<(usize, u64), Place>,
+    places: BTreeMap<(usize, u64), u64>,
     threads: std::collections::HashSet<u32>,
     mappings: usize,
     found: Sampled,
+    /// Weight of samples that have none of their own; `None` if samples are not kept.
+    weight: Option<u64>,
 }
 
 impl Tally {
+    /// Counts, and keeps each sample. Those that do not say so stand for `weight` events.
+    pub fn keeping(weight: u64) -> Tally {
+        Tally { weight: Some(weight), ..Tally::default() }
+    }
+
     /// Takes the next record.
     pub fn take(&mut self, record: Record) {
-        let Record { pid, tid, event, .. } = record;
+        let Record { time, pid, tid, event } = record;
         match event {
             RecordEvent::Fork { parent } => {
                 let inherited = self.processes.get(&parent).map_or(0, BTreeMap::len);
@@ -139,7 +107,7 @@ impl Tally {
             RecordEvent::Sample(sample) if sample.is_kernel => self.found.kernel += 1,
             RecordEvent::Sample(sample) => {
                 self.threads.insert(tid);
-                self.sample(pid, &sample);
+                self.sample((time, pid, tid), sample);
             }
         }
     }
@@ -171,62 +139,52 @@ impl Tally {
         })
     }
 
-    fn sample(&mut self, pid: u32, sample: &SampleRecord) {
-        let ip = sample.ip;
-        let mapping = self.processes.get(&pid).and_then(|maps| maps.range(..=ip).next_back());
-        let is_file = |file: usize| self.files[file].as_encoded_bytes().first() == Some(&b'/');
-        let inside = mapping.filter(|(start, map)| ip - *start < map.length && is_file(map.file));
-        let Some((start, map)) = inside else {
-            self.found.unmapped += 1;
-            return;
-        };
-        let offset = (ip - start).wrapping_add(map.offset);
-        let place = self.places.entry((map.file, offset)).or_default();
-        place.count += 1;
-        if let Some(source) = sample.data_source.and_then(DataSource::of) {
-            place.sources.entry(source).or_default().add(timed(sample.weight));
+    fn sample(&mut self, of: (u64, u32, u32), sample: SampleRecord) {
+        let at = self.place(of.1, sample.ip);
+        match at {
+            Some(at) => *self.places.entry((at.file as usize, at.offset)).or_default() += 1,
+            None => self.found.unmapped += 1,
         }
-        let Some(registers) = sample.registers.as_deref() else { return };
-        let state = SampledState { registers: *registers, ip };
-        match place.states.len() {
-            ..MOST_STATES => place.states.push(state),
-            // One of all so far, each as likely: by a number that is as good as any, and always the same.
-            _ => {
-                let chosen = (place.count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % place.count;
-                if let Some(kept) = place.states.get_mut(chosen as usize) {
-                    *kept = state;
-                }
-            }
-        }
+        let Some(weight) = self.weight else { return };
+        let callers = self.callers(of.1, &sample);
+        let is_kept = self.found.kept.take(of, at, weight, sample, callers.into_iter());
+        self.found.lost += u64::from(!is_kept);
+    }
+
+    /// The place in a file of an address of a process.
+    fn place(&self, pid: u32, address: u64) -> Option<FilePlace> {
+        let (start, map) = self.processes.get(&pid)?.range(..=address).next_back()?;
+        let is_file = self.files[map.file].as_encoded_bytes().first() == Some(&b'/');
+        (address - *start < map.length && is_file)
+            .then(|| FilePlace { file: map.file as u32, offset: (address - start).wrapping_add(map.offset) })
+    }
+
+    /// Places behind the calls that led to a sample, the innermost first, as far as files have them.
+    fn callers(&self, pid: u32, sample: &SampleRecord) -> Vec<FilePlace> {
+        // The kernel's addresses, if there are any, stand before those of the program.
+        let is_address = |address: &&u64| **address < CHAIN_MARKERS;
+        let user = sample.call_chain.rsplit(|address| *address == USER_MARKER).next().unwrap_or_default();
+        // The first is the sample itself.
+        let behind = user.iter().filter(is_address).skip(1);
+        behind.map_while(|address| self.place(pid, address.saturating_sub(1))).take(MOST_CALLERS).collect()
     }
 
     /// All places.
     pub fn finish(self) -> Sampled {
-        let Tally { files, places, threads, found, .. } = self;
-        let one = |((file, offset), place): ((usize, u64), Place)| SampledPlace {
+        let Tally { files, places, threads, mut found, .. } = self;
+        let one = |((file, offset), count): ((usize, u64), u64)| SampledPlace {
             image: files[file].clone(),
             offset,
-            count: place.count,
-            states: place.states,
-            sources: place.sources,
+            count,
         };
         let mut at: Vec<SampledPlace> = places.into_iter().map(one).collect();
         at.sort_by(|a, b| (&a.image, a.offset).cmp(&(&b.image, b.offset)));
+        found.kept.files = files;
         Sampled { at, threads: threads.len(), ..found }
     }
 }
 
-/// One sample. Processors that measure no latency of an access leave it 0.
-fn timed(weight: Option<SampleWeight>) -> SourceCount {
-    let cycles = match weight {
-        Some(SampleWeight::Whole(cycles)) => cycles,
-        Some(SampleWeight::Parts(cycles, _, _)) => cycles.into(),
-        None => 0,
-    };
-    SourceCount { samples: 1, timed: u64::from(cycles > 0), cycles }
-}
-
-/// Maps a file, in the place of earlier mappings there.
+/// Maps a file; what was mapped there before is there no more.
 fn map(maps: &mut BTreeMap<u64, Mapping>, address: u64, new: Mapping) {
     let end = address.saturating_add(new.length);
     if end == address {
@@ -307,23 +265,5 @@ mod tests {
                 assert_eq!(found.map(|(start, map)| at - start + map.offset), *expected, "{at} after {file}");
             }
         }
-    }
-
-    #[test]
-    fn of_many_samples_of_a_place_some_states_are_kept() {
-        let mut tally = Tally::default();
-        tally.take(Record { time: 0, pid: 1, tid: 1, event: map(0x40_0000, "/bin/sh") });
-        for number in 0..10_000 {
-            let mut registers = GeneralRegisters::default();
-            registers.general[0] = number;
-            let registers = Some(Box::new(registers));
-            let sample = SampleRecord { ip: 0x40_0010, registers, ..SampleRecord::default() };
-            tally.take(Record { time: number, pid: 1, tid: 1, event: RecordEvent::Sample(sample) });
-        }
-        let found = tally.finish();
-        let [place] = &found.at[..] else { panic!("{found:?}") };
-        assert_eq!((place.count, place.states.len()), (10_000, MOST_STATES));
-        let late = place.states.iter().filter(|state| state.registers.general[0] >= 5_000).count();
-        assert!((16..=48).contains(&late), "{late} of 64 are from the second half");
     }
 }

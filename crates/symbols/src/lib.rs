@@ -141,6 +141,7 @@ impl ElfImage {
             tables: section(section::TABLES)?,
             globals: globals(&file),
             foreign: foreign::code(&file).unwrap_or_default(),
+            sampled: None,
         };
         let relocatable = file.elf_header().e_type(Endianness::Little) == elf::ET_DYN;
         Ok(ElfImage { module, relocatable })

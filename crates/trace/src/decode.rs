@@ -4,6 +4,7 @@ mod dictionary;
 mod marks;
 mod ops;
 mod plain;
+mod samples;
 
 use std::sync::Arc;
 

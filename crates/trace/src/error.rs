@@ -22,6 +22,22 @@ pub enum Error {
         /// The part that was missing.
         why: String,
     },
+    /// It holds samples, and every access is needed.
+    #[error(
+        "{path} holds samples, and this needs every access: build the program with `memlode cc`, and record it with \
+         `memlode run -- PROGRAM`",
+        path = .path.display()
+    )]
+    Sampled {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It holds every access, and samples are needed.
+    #[error("{path} holds every access, and no samples", path = .path.display())]
+    NotSampled {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Written by a later memlode.
     #[error(
         "{path} has format version {found}, this memlode reads up to version {supported}; read it with a newer memlode",

@@ -161,7 +161,7 @@ pub(crate) fn read_index(folder: &Folder) -> TraceIndex {
     let mut bytes = [0; ChunkHeader::BYTES];
     while entries.read_exact(&mut bytes).is_ok() {
         let header = ChunkHeader::from_bytes(&bytes);
-        if !is_header(&header) || header.version > version::TRACE {
+        if !is_header(&header) || header.version > version::SAMPLED_TRACE {
             break;
         }
         indexed.entry((header.process, header.thread)).or_default().push(header);
@@ -293,8 +293,8 @@ impl Scan<'_> {
         if !is_header(&header) {
             return Ok(Err("a chunk's header fails its checksum"));
         }
-        if header.version > version::TRACE {
-            let (found, supported) = (header.version.into(), version::TRACE.into());
+        if header.version > version::SAMPLED_TRACE {
+            let (found, supported) = (header.version.into(), version::SAMPLED_TRACE.into());
             return Err(Error::Newer { path: self.path.to_owned(), found, supported });
         }
         if (header.process, header.thread) != self.identity {

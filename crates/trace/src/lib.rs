@@ -53,6 +53,7 @@ pub mod module;
 mod names;
 mod pack;
 mod read;
+pub mod sampled;
 mod sections;
 pub mod sites;
 pub mod stack;

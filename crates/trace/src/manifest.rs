@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::foreign;
 use crate::format::{limit, version};
 use crate::log::{is_sealed, seal};
+use crate::sampled::SampledInfo;
 
 /// Name of the file.
 pub(crate) const FILE: &str = "manifest.json";
@@ -69,6 +70,9 @@ pub struct ManifestInfo {
     /// The user's wish to switch recording on and off, if in bursts: see [`Manifest::burst`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
+    /// The circumstances of samples: if there are any, the trace holds these, and not every access.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledInfo>,
     /// Sentences about which part of the program was to be recorded. Empty: all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
@@ -174,7 +178,7 @@ impl Manifest {
     pub(crate) fn new(info: ManifestInfo) -> Self {
         Manifest {
             format: FORMAT.to_owned(),
-            version: version::TRACE.into(),
+            version: if info.sampled.is_some() { version::SAMPLED_TRACE } else { version::TRACE }.into(),
             writer: concat!("memlode ", env!("CARGO_PKG_VERSION")).to_owned(),
             info,
             complete: false,
@@ -234,13 +238,20 @@ impl Manifest {
             return Err(Error::damaged(&path, "fails its checksum"));
         }
         match head.version.as_u64() {
-            Some(found) if found > u64::from(version::TRACE) => {
-                return Err(Error::Newer { path, found, supported: version::TRACE.into() });
+            Some(found) if found > u64::from(version::SAMPLED_TRACE) => {
+                return Err(Error::Newer { path, found, supported: version::SAMPLED_TRACE.into() });
             }
             Some(1..) => {}
             _ => return Err(Error::damaged(&path, "has no version")),
         }
-        Ok((serde_json::from_str(&text).map_err(damaged)?, folder))
+        let manifest: Manifest = serde_json::from_str(&text).map_err(damaged)?;
+        // Whoever takes samples for all accesses gets wrong numbers: the version alone tells older readers.
+        match manifest.info.sampled.is_some() == (manifest.version == u64::from(version::SAMPLED_TRACE)) {
+            true => Ok((manifest, folder)),
+            false => {
+                Err(Error::damaged(&path, "contradicts itself: its version is not that of what it holds"))
+            }
+        }
     }
 }
 

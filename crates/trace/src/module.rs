@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::foreign_code::{self, ForeignCode};
 use crate::format::{Anchor, ModuleHeader, limit, magic, version};
 use crate::pack::{Packer, Part, Unpacker};
+use crate::sampled::{self, SampledCode};
 use crate::sections::{Sections, put_sections};
 use crate::table::{Segment, Source, Table, TableError};
 
@@ -35,6 +36,8 @@ pub struct ModuleImage {
     pub globals: Vec<Global>,
     /// Functions that memlode did not compile.
     pub foreign: ForeignCode,
+    /// Facts of its instructions, if it was sampled and not recorded.
+    pub sampled: Option<SampledCode>,
 }
 
 /// A section: link-time address and contents.
@@ -242,8 +245,8 @@ impl Module {
         if header.magic != magic::MODULE {
             return Err(damaged("does not begin like a module file"));
         }
-        if header.version > version::TRACE {
-            let (found, supported) = (header.version.into(), version::TRACE.into());
+        if header.version > version::SAMPLED_TRACE {
+            let (found, supported) = (header.version.into(), version::SAMPLED_TRACE.into());
             return Err(Error::Newer { path: path.to_owned(), found, supported });
         }
         let unsealed = ModuleHeader { header_crc32: 0, ..header };
@@ -291,7 +294,7 @@ impl ModuleImage {
         };
         let mut header = ModuleHeader {
             magic: magic::MODULE,
-            version: version::TRACE,
+            version: if self.sampled.is_some() { version::SAMPLED_TRACE } else { version::TRACE },
             codec,
             payload_bytes: payload.len() as u64,
             unpacked_bytes: unpacked.len() as u64,
@@ -318,7 +321,10 @@ impl ModuleImage {
             put_varint(&mut out, global.bytes);
             previous = global.address;
         }
-        put_sections(&mut out, foreign_code::section(&self.foreign).as_slice());
+        let foreign = foreign_code::section(&self.foreign);
+        let sections: Vec<_> =
+            foreign.into_iter().chain(self.sampled.as_ref().map(sampled::section)).collect();
+        put_sections(&mut out, &sections);
         out
     }
 
@@ -338,9 +344,9 @@ impl ModuleImage {
             globals.push(Global { name, address, bytes: reader.varint()? });
         }
         let sections = if version > 3 { Sections::read(&mut reader)? } else { Sections::default() };
-        let foreign = foreign_code::read(&sections)?;
+        let (foreign, sampled) = (foreign_code::read(&sections)?, sampled::read(&sections)?);
         match reader.left() {
-            0 => Ok(ModuleImage { path, build_id, anchors, tables, globals, foreign }),
+            0 => Ok(ModuleImage { path, build_id, anchors, tables, globals, foreign, sampled }),
             left => Err(Malformed::Beyond { at: reader.position(), value: left as u64, limit: 0 }),
         }
     }

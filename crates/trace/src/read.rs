@@ -14,7 +14,7 @@ use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::event::{Batch, ProcessId, ThreadId};
 use crate::flatten::{Code, Flattener};
-use crate::format::limit;
+use crate::format::{limit, version};
 use crate::index::{ChunkRef, Damage, Scanner, read_index};
 use crate::log::{Event, is_sealed};
 use crate::manifest::Manifest;
@@ -112,8 +112,21 @@ impl Clock {
 }
 
 impl Trace {
-    /// Opens a trace directory.
+    /// Opens a trace directory that holds every access.
+    ///
+    /// # Errors
+    /// If it is none, or holds samples.
     pub fn open(directory: &Path) -> Result<Trace, Error> {
+        let path = directory.to_owned();
+        let trace = Trace::open_any(directory)?;
+        if trace.is_sampled() { Err(Error::Sampled { path }) } else { Ok(trace) }
+    }
+
+    /// Opens a trace directory, whatever it holds. Of one that holds samples the events are these.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn open_any(directory: &Path) -> Result<Trace, Error> {
         let (manifest, folder) = Manifest::read_and_open(directory)?;
         let mut trace = Trace::empty(directory, manifest);
         let mut threads = trace.read_events(&folder)?;
@@ -121,7 +134,13 @@ impl Trace {
         trace.read_threads(&folder, &mut threads)?;
         trace.folder = Some(folder);
         trace.drop_strays();
-        Ok(trace)
+        let sampled = |chunk: &ChunkRef| chunk.header.version == version::SAMPLED_TRACE;
+        match trace.is_sampled() || !trace.chunks.iter().any(sampled) {
+            true => Ok(trace),
+            false => {
+                Err(Error::damaged(directory, "has samples, and its manifest says that it has every access"))
+            }
+        }
     }
 
     /// A trace of which only the manifest is known.

@@ -229,7 +229,7 @@ fn a_newer_version_is_refused_by_name() {
     let body = &text[..text.rfind(",\"crc32\"").unwrap()];
     fs::write(&manifest, format!("{body},\"crc32\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()))).unwrap();
     let error = Trace::open(&path).map(|_| ()).unwrap_err();
-    let newest = u64::from(version::TRACE);
+    let newest = u64::from(version::SAMPLED_TRACE);
     assert!(matches!(error, Error::Newer { found: 7, supported, .. } if supported == newest), "{error}");
     let told = error.to_string();
     assert!(told.contains("version 7") && told.contains(&format!("version {newest}")), "{told}");

@@ -15,6 +15,7 @@ use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::baseline;
 use crate::kept::{KeepArgs, question};
+use crate::sampled;
 use crate::show::{Out, ShapeArgs, show};
 
 /// Compare two traces, or one on two machines, by member, line, object and type; or two files of `memlode stat`
@@ -53,6 +54,11 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     #[cfg(feature = "measure")]
     if let Some(after) = args.after.as_ref().filter(|after| args.before.is_file() || after.is_file()) {
         return files(&args.before, after, args.json);
+    }
+    if let Some(after) =
+        args.after.as_ref().filter(|after| [&args.before, after].iter().any(|side| sampled::is_sampled(side)))
+    {
+        return sampled::compare(&args.before, after, args.shape.top(), args.json);
     }
     let machine = Machine::find(&args.machine.machine)?;
     let other = Machine::find(args.other_machine.as_ref().unwrap_or(&args.machine.machine))?;

@@ -25,6 +25,7 @@ use crate::baseline;
 use crate::door::{Door, Form};
 use crate::exported::{Reported, Wishes};
 use crate::python::{become_python, option};
+use crate::sampled;
 
 /// Write what was found in the formats of other programs: tables, profiles, findings
 #[derive(Debug, Parser)]
@@ -123,6 +124,12 @@ impl Format {
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let format = format(&args)?;
+    let args = Args { trace: TraceArgs::of(Some(args.trace.find()?)), ..args };
+    let directory = args.trace.find()?;
+    if sampled::is_sampled(&directory) {
+        samples(&args, format, &directory)?;
+        return Ok(ExitCode::from(OK));
+    }
     if format == Format::Parquet {
         return parquet(&args);
     }
@@ -166,6 +173,32 @@ fn format(args: &Args) -> Result<Format> {
         bail!("--advise is for sarif, and not for {}", format.name());
     }
     Ok(format)
+}
+
+/// Writes samples: a table with a row each, or stacks.
+fn samples(args: &Args, format: Format, directory: &Path) -> Result<()> {
+    const TABLE: &str = "samples";
+    if !args.table.iter().all(|table| table == TABLE) {
+        bail!("{} holds samples: the table that it has is `{TABLE}`", directory.display());
+    }
+    if matches!(format, Format::Parquet | Format::Sarif) {
+        let name = format.name();
+        bail!(
+            "{} holds samples, of which {name} is not made: take csv, arrow, arrows, folded, pprof, firefox or callgrind",
+            directory.display()
+        );
+    }
+    let (trace, recording) = sampled::open(directory)?;
+    if format.is_table() {
+        let table = memlode_export::samples::table(&recording);
+        return to_file(&args.to, |out| write_table(format, &table, out));
+    }
+    let command = match &trace.manifest().info.command[..] {
+        [] => vec![recording.info.subject.clone()],
+        command => command.to_vec(),
+    };
+    let stacks = memlode_export::samples::stacks(&recording, command);
+    profile(args, format, &trace, &stacks)
 }
 
 /// Writes every access, or tables, by the Python package, which has pyarrow's writer.
@@ -235,7 +268,8 @@ fn write_table(format: Format, table: &ExportedTable, out: &mut dyn Write) -> io
 
 /// Writes stacks in one of the formats of profilers.
 fn profile(args: &Args, format: Format, trace: &Trace, stacks: &Stacks) -> Result<()> {
-    let wanted = args.metric.as_deref().unwrap_or("wait_cycles");
+    let usual = if trace.is_sampled() { "weight" } else { "wait_cycles" };
+    let wanted = args.metric.as_deref().unwrap_or(usual);
     let metric = stacks.metric(wanted).with_context(|| {
         let names: Vec<&str> = stacks.metrics.iter().map(|metric| &metric.name[..]).collect();
         format!("--metric {wanted}: there is no such metric; choose from {}", names.join(", "))

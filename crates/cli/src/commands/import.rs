@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use memlode_report::text::printable;
-use memlode_sample::name;
 use memlode_sample::perf_data::{Imported, import};
+use memlode_sample::{report, resolve};
 
 use super::OK;
-use super::sample::{FEW, show};
+use super::sample::{FEW, KeepSamplesArgs};
 use crate::args::numbers;
+use crate::sampled::show;
 use crate::term;
 
 /// Read a recording of `perf record`: its samples by member, line and function
@@ -34,6 +35,8 @@ pub struct Args {
     /// Rows of each table
     #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
     top: usize,
+    #[command(flatten)]
+    keep: KeepSamplesArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,9 +49,12 @@ const AFTER_HELP: &str = "\
 What the columns mean, and the JSON: docs/sample.md.";
 
 pub fn run(args: Args) -> Result<ExitCode> {
+    args.keep.refuse_occupied()?;
     let Imported { sampled, mut source, others } = import(&args.file, args.event.as_deref())?;
     source.root = args.root;
-    let report = name(&sampled, source);
+    let recording = resolve(&sampled, &source);
+    args.keep.keep(&recording, &[])?;
+    let report = report(&recording);
     show(&report, args.top, args.json)?;
     if args.json {
         return Ok(ExitCode::from(OK));

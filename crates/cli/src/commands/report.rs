@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Parser, ValueEnum, ValueHint};
 use memlode_attribute::sharing::Order;
 use memlode_report::Sources;
+use memlode_trace::Trace;
 
 use super::OK;
 use crate::analyse::{Job, Wanted};
@@ -14,6 +15,7 @@ use crate::args::part::PartArgs;
 use crate::args::traces::TraceArgs;
 use crate::kept::{KeepArgs, question};
 use crate::next::{ContextArgs, NextCommands};
+use crate::sampled;
 use crate::show::{Out, ShapeArgs, show};
 
 /// Say which data misses, at which line, allocated where
@@ -75,7 +77,11 @@ impl OrderArgs {
 /// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
-    let trace = Arc::new(args.trace.open()?);
+    let directory = args.trace.find()?;
+    if sampled::is_sampled(&directory) {
+        return sampled::show_trace(&directory, args.shape.top(), args.json);
+    }
+    let trace = Arc::new(Trace::open(&directory)?);
     if let Some(part) = args.part.of(&trace)? {
         job.wanted = Wanted::Part(Box::new(part));
     }

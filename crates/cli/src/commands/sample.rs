@@ -2,20 +2,23 @@
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use memlode_report::render::terminal::{Style, sampled};
-use memlode_sample::{SampleReport, SampleSource, Sampled, Skid, attach, name, root_of, sample_registers};
+use memlode_sample::{SampleSource, Sampled, Skid, attach, report, resolve, root_of, sample_registers};
+use memlode_trace::manifest::ManifestInfo;
+use memlode_trace::sampled::SampledRecording;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{OK, print, print_json};
+use super::OK;
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::child::exit_code;
+use crate::sampled::show;
 use crate::stop::stop_on_signals;
 use crate::term;
 
@@ -50,6 +53,8 @@ pub struct Args {
     /// Rows of each table
     #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
     top: usize,
+    #[command(flatten)]
+    keep: KeepSamplesArgs,
     /// Print JSON; the program's output goes to standard error
     #[arg(long)]
     json: bool,
@@ -61,6 +66,7 @@ pub struct Args {
 const AFTER_HELP: &str = "\
   memlode sample -- ./prog input
   memlode sample -p 1234 --duration 10s
+  memlode sample -o before -- ./prog input && memlode report before
 
 Ctrl-C ends the sampling, and the report follows. What the columns mean, and the JSON: docs/sample.md.
 Exit status: the program's, or for a process that runs 0; 1 nothing could be sampled, 2 wrong usage.";
@@ -69,6 +75,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let period_ns = 1_000_000_000 / args.rate;
     // Odd, so that nothing that a program does at a round interval keeps step with it.
     let period_ns = period_ns | 1;
+    args.keep.refuse_occupied()?;
     let stop = stop_on_signals()?;
     let (status, sampled, subject, root) = match args.pid {
         Some(pid) => {
@@ -85,7 +92,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let code = status.map_or(OK, exit_code);
     refuse_nothing(&sampled, &subject, args.pid.is_some(), period_ns)?;
     let skid = Skid::measure(period_ns.min(MEASURED_NS)).map_or(1, |skid| skid.instructions);
-    let report = name(&sampled, SampleSource { subject, period_ns, skid, root, ..SampleSource::default() });
+    let source = SampleSource { subject, period_ns, skid, root, ..SampleSource::default() };
+    let recording = resolve(&sampled, &source);
+    let command: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    args.keep.keep(&recording, &command)?;
+    let report = report(&recording);
     show(&report, args.top, args.json)?;
     if !args.json && report.samples < FEW {
         term::note("so few samples say little: sample for longer, or more often with --rate");
@@ -96,21 +107,46 @@ pub fn run(args: Args) -> Result<ExitCode> {
 /// Nanoseconds between the samples that the skid is measured with, at most.
 const MEASURED_NS: u64 = 200_003;
 
-/// Prints a report on samples, with at most `top` rows of each table.
-pub fn show(report: &SampleReport, top: usize, as_json: bool) -> Result<()> {
-    if as_json {
-        #[derive(serde::Serialize)]
-        struct Document<'a> {
-            format: &'static str,
-            version: u32,
-            #[serde(flatten)]
-            report: &'a SampleReport,
+/// The place where samples are kept.
+#[derive(Debug, Parser)]
+pub struct KeepSamplesArgs {
+    /// Keep the samples as a trace in this directory, for `report`, `diff`, `export` and `check`
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Replace a trace that is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+impl KeepSamplesArgs {
+    /// Refuses a directory that holds something else, before anything is sampled.
+    pub fn refuse_occupied(&self) -> Result<()> {
+        let Some(directory) = &self.output else { return Ok(()) };
+        let is_free =
+            !directory.exists() || std::fs::read_dir(directory).is_ok_and(|mut all| all.next().is_none());
+        if !is_free && !self.force {
+            bail!(
+                "{} exists and is not empty; choose another directory, or replace a trace with --force",
+                directory.display()
+            );
         }
-        return print_json(&Document { format: "memlode sample", version: 1, report });
+        Ok(())
     }
-    let stdout = std::io::stdout();
-    let style = Style { colours: term::colours(&stdout), width: term::width(&stdout), top };
-    print(&sampled(report, style))
+
+    /// Writes a recording, if that is wanted.
+    pub fn keep(&self, recording: &SampledRecording, command: &[String]) -> Result<()> {
+        let Some(directory) = &self.output else { return Ok(()) };
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started = started.as_millis() as u64
+            - (recording.info.watched_ns / 1_000_000).min(started.as_millis() as u64);
+        let info = ManifestInfo {
+            command: command.to_vec(),
+            working_directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+            started_unix_ms: started,
+            ..ManifestInfo::default()
+        };
+        Ok(recording.write(directory, info, self.force)?)
+    }
 }
 
 fn until(duration: Option<Duration>) -> String {

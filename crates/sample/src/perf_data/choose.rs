@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{PerfData, PerfDataError, PerfEvent};
-use crate::attributes::kind;
+use crate::attributes::{flag, kind};
 use crate::data_source::DataSource;
-use crate::naming::SampleSource;
 use crate::records::RecordEvent;
+use crate::resolve::SampleSource;
 use crate::tally::{Sampled, Tally};
 
 /// The samples of a recording.
@@ -44,10 +44,13 @@ pub fn import(path: &Path, event: Option<&str>) -> Result<Imported, PerfDataErro
         }
     })?;
     let chosen = choose(data.events(), &counts, event).map_err(failed)?;
-    let mut tally = Tally::default();
+    // Samples that do not say what they stand for are of an event that is sampled at a fixed distance, if at any.
+    let periods: Vec<Option<u64>> = data.events().iter().map(|event| fixed_period(event)).collect();
+    let mut tally = Tally::keeping(0);
     let (mut first, mut last) = (u64::MAX, 0);
-    data.replay(&mut |event, record| {
-        if matches!(record.event, RecordEvent::Sample(_)) {
+    data.replay(&mut |event, mut record| {
+        if let RecordEvent::Sample(sample) = &mut record.event {
+            sample.period = sample.period.or(periods[event]);
             first = first.min(record.time);
             last = last.max(record.time);
             if !chosen.contains(&event) {
@@ -65,6 +68,12 @@ pub fn import(path: &Path, event: Option<&str>) -> Result<Imported, PerfDataErro
         (0..counts.len()).filter(|at| !chosen.contains(at) && counts[*at].all > 0).map(named).collect();
     let source = source(&data, &chosen, path);
     Ok(Imported { sampled: Sampled { seconds, ..tally.finish() }, source, others })
+}
+
+/// Events between two samples, if there are always as many.
+fn fixed_period(event: &PerfEvent) -> Option<u64> {
+    let attributes = &event.attributes;
+    (attributes.flags & flag::RATE == 0).then_some(attributes.period)
 }
 
 fn choose(events: &[PerfEvent], counts: &[EventSamples], wanted: Option<&str>) -> Result<Vec<usize>, String> {

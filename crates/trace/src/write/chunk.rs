@@ -3,8 +3,9 @@
 use super::history::{Caller, SegmentName};
 use super::payload::{Form, Gathered, Payload, Words};
 use super::relative::StackChange;
-use crate::format::ChunkHeader;
+use crate::format::{ChunkHeader, magic, version};
 use crate::pack::{Packer, Part};
+use crate::sampled::Contents;
 use crate::words::subtract;
 
 /// The chunk being built.
@@ -117,6 +118,27 @@ pub struct EncodedChunk {
 }
 
 impl EncodedChunk {
+    /// A chunk of samples.
+    pub(crate) fn of_samples(contents: Contents, packer: &mut Packer) -> EncodedChunk {
+        let Contents { before, differences, accesses, stamps, samples } = contents;
+        let mut words = Gathered::new(Form::Coded);
+        words.make_room(differences.len());
+        words.put(&differences);
+        let words = words.take();
+        let header = ChunkHeader {
+            magic: magic::CHUNK,
+            version: version::SAMPLED_TRACE,
+            raw_words: (samples + differences.len()) as u32,
+            segments: samples as u32,
+            unpacked_bytes: (before.len() + words.bytes()) as u32,
+            accesses,
+            first_stamp: stamps.0,
+            last_stamp: stamps.1,
+            ..Default::default()
+        };
+        FullChunk { header, before, words, expanded: accesses }.pack(packer)
+    }
+
     /// Words of the stream in it.
     pub fn raw_words(&self) -> u32 {
         self.header.raw_words

@@ -231,6 +231,7 @@ pub fn image(plan: &Plan) -> ModuleImage {
             functions: vec![ForeignFunction { name: "grind".to_owned(), bytes: 300, is_local: true }],
             has_libraries: true,
         },
+        sampled: None,
     }
 }
 

@@ -33,7 +33,8 @@ impl NamedRows {
         let below = std::iter::once(None).chain(self.below.iter().map(Some)).chain(std::iter::repeat(None));
         for (line, below) in table.lines().zip(below) {
             let _ = writeln!(out, "  {}", line.trim_end());
-            below.into_iter().for_each(|text| _ = writeln!(out, "    {text}"));
+            let below = below.into_iter().filter(|text| !text.is_empty());
+            below.for_each(|text| _ = writeln!(out, "    {text}"));
         }
         out
     }

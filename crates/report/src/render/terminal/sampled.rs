@@ -1,7 +1,7 @@
 //! Samples of a program that was not rebuilt, in words.
 
 use memlode_sample::data_source::DataLevel;
-use memlode_sample::{SampleReport, SampleShare, SampledCost, SampledData, SampledSource};
+use memlode_sample::{SampleReport, SampleShare, SampledCaller, SampledCost, SampledData, SampledSource};
 
 use super::Style;
 use super::rows::NamedRows;
@@ -24,7 +24,22 @@ pub fn sampled(found: &SampleReport, style: Style) -> String {
     }
     out += &data(found, style);
     out += &lines(found, style);
-    out + &functions(found, style)
+    out += &functions(found, style);
+    match exact(found) {
+        Some(text) => out + "\n" + &style.paragraph("exactly", &text),
+        None => out,
+    }
+}
+
+/// The facts that only a recording of every access has, and how one is made.
+fn exact(found: &SampleReport) -> Option<String> {
+    let first = found.data.first()?;
+    Some(format!(
+        "samples say that {} is waited for. How often it is accessed and misses which cache, why, which bytes of its lines \
+         are never used, and what another layout would gain, only every access tells: build the program with `memlode cc` \
+         (`memlode c++`, `memlode fc`, `memlode cargo build`), then `memlode run -- PROGRAM`",
+        brief(&printable(&first.name()))
+    ))
 }
 
 fn subject(found: &SampleReport) -> String {
@@ -208,6 +223,7 @@ fn table(
     title: &'static str,
     columns: &'static [&'static str],
     rows: Vec<(Vec<String>, SampleShare, Option<&SampledCost>)>,
+    below: Vec<String>,
     all: usize,
     found: &SampleReport,
     style: Style,
@@ -221,7 +237,6 @@ fn table(
         (text, [cells(time), costs].concat())
     };
     let (texts, numbers): (Vec<_>, Vec<_>) = rows.into_iter().map(row).unzip();
-    let below = Vec::new();
     let mut headings = vec![unit(found).to_owned(), "±".to_owned()];
     if has_cost {
         headings.extend(["cycles", "of all cycles", "beyond L1d, mostly"].map(str::to_owned));
@@ -257,6 +272,7 @@ fn data<'a>(found: &'a SampleReport, style: Style) -> String {
         },
         &["data", "mostly at"],
         rows,
+        Vec::new(),
         found.data.len(),
         found,
         style,
@@ -277,7 +293,28 @@ fn lines(found: &SampleReport, style: Style) -> String {
             row.cost.as_ref(),
         )
     });
-    table("Lines", &["line", "data"], rows.collect(), found.lines.len(), found, style)
+    let below = found.lines.iter().take(style.top).map(|row| callers(&row.callers, width)).collect();
+    table("Lines", &["line", "data"], rows.collect(), below, found.lines.len(), found, style)
+}
+
+/// "called by f ← main (80%), g (20%)"; nothing where no caller is known.
+fn callers(callers: &[SampledCaller], width: usize) -> String {
+    let one = |caller: &SampledCaller| {
+        let name = |name: &String| match name.as_str() {
+            "" => "?".to_owned(),
+            name => brief(&printable(&demangle_short(name))),
+        };
+        let names: Vec<String> = caller.functions.iter().map(name).collect();
+        format!("{} ({})", names.join(" ← "), percent_of(caller.share))
+    };
+    match callers {
+        [] => String::new(),
+        callers => cut_end(
+            &format!("called by {}", callers.iter().map(one).collect::<Vec<_>>().join(", ")),
+            width + 18,
+        )
+        .into_owned(),
+    }
 }
 
 fn functions(found: &SampleReport, style: Style) -> String {
@@ -297,5 +334,5 @@ fn functions(found: &SampleReport, style: Style) -> String {
             None,
         )
     });
-    table("Functions", &["function", "in"], rows.collect(), found.functions.len(), found, style)
+    table("Functions", &["function", "in"], rows.collect(), Vec::new(), found.functions.len(), found, style)
 }
