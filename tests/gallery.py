@@ -14,6 +14,8 @@ on the path; a command that fails fails the story. Its ```toml expect blocks say
                         of the other, or within 0.1% of the accesses where they are less than 10,000
     [analysed]          trace, analysis; then by table, what its rows are about, in any order: a line, or
                         "TYPE.MEMBER: KIND"
+    [locks]             trace; taken: how often each lock that several threads take was taken; came: the lines of code
+                        that data came over to with one, in any order
     [ratios]            files: what `memlode stat -o` wrote; then by ratio, the simulated value of each file, to 2%
                         or 0.0005
     [ratio_falls]       before, after: a trace each; ratio, by_at_least: the ratio that is simulated
@@ -228,6 +230,18 @@ def analysed(stage, trace, analysis, **expected):
     return f"{trace}: {analysis} has the rows that are told"
 
 
+def locks(stage, trace, taken, came):
+    command = [BIN / "memlode", "replay", stage.folder / trace, "--analyse", "locks", "--json", "--machine", "generic"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    rows = {table["table"]: table["rows"] for table in found["tables"]}
+    times = [row["takes"] for row in rows["locks"]]
+    lines = {f"{pathlib.Path(row['line']['file']).name}:{row['line']['line']}" for row in rows["locks_lines"]}
+    told = {"{}:{}".format(*stage.line(subject)) for subject in came}
+    if sorted(times) != sorted(taken) or lines != told:
+        raise Broken(f"{trace}: locks are taken {times} times, and lines come over at {lines}")
+    return f"{trace}: {len(times)} of its locks are taken by several threads, {sum(times)} times"
+
+
 def proposed(items):
     return ", ".join(f"{'; '.join(item['edits'])} ({item['gain']:+.1%})" for item in items)
 
@@ -237,7 +251,7 @@ def is_close(level, accesses):
     return apart <= 0.1 * level["actual"] if level["actual"] >= 10_000 else apart <= 0.001 * accesses
 
 
-CHECKS = (first_finding, line_falls, total_falls, advised, silent, what_if, analysed, ratios, ratio_falls)
+CHECKS = (first_finding, line_falls, total_falls, advised, silent, what_if, analysed, locks, ratios, ratio_falls)
 EXPECTATIONS = {check.__name__: check for check in CHECKS}
 
 

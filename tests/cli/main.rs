@@ -24,6 +24,7 @@ mod errors;
 mod files;
 mod findings;
 mod foreign;
+mod handles;
 mod hostile;
 mod import;
 mod install;

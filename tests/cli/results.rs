@@ -396,3 +396,65 @@ fn missing(example: &Value, there: &Value, path: String) -> Vec<String> {
         _ => vec![path],
     }
 }
+
+/// All text of a page, which holds its data packed.
+fn unpacked(page: &str) -> String {
+    let script = "import base64, re, sys, zlib\n\
+                  page = open(sys.argv[1]).read()\n\
+                  packed = re.search(r'id=\"data\">([^<]*)<', page).group(1)\n\
+                  print(page, zlib.decompress(base64.b64decode(packed)).decode())";
+    let output = std::process::Command::new("python3").args(["-c", script, page]).output();
+    let output = output.expect("python3 runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
+}
+
+/// Source lines of a file that is confidential are in nothing that a command prints or writes.
+#[test]
+fn confidential_sources_are_nowhere() {
+    let (folder, trace) = copy("one");
+    let name = trace.to_str().expect("a name");
+    let told = |words: &[&str]| {
+        let output = succeed(folder.path(), words);
+        stdout(&output) + &stderr(&output)
+    };
+    // Lines of the program that findings, listings and pages show.
+    let secret =
+        |text: &str| ["sum += items[i].key", "counter->hits++"].iter().any(|line| text.contains(line));
+    assert!(secret(&told(&["report", name])) && secret(&told(&["annotate", name])), "lines are shown");
+    let source = recorded().join("program.c");
+    let [source, below] = [&source, recorded()].map(|path| path.to_str().expect("a name"));
+    for hidden in ["program.c", source, below] {
+        for command in ["report", "annotate", "advise"] {
+            for form in [&["--confidential", hidden][..], &["--confidential", hidden, "--json"]] {
+                let text = told(&[&[command, name], form].concat());
+                assert!(!secret(&text) && text.contains("it is confidential"), "{command} {hidden}: {text}");
+            }
+        }
+    }
+    let page = folder.path().join("page.html");
+    let page = page.to_str().expect("a name");
+    for (hidden, shows) in [(&[][..], true), (&["--confidential", "program.c"], false)] {
+        told(&[&["html", name, "-o", page], hidden].concat());
+        // Words are coloured one by one there.
+        assert_eq!(unpacked(page).contains("ITEMS"), shows, "{hidden:?}");
+    }
+    let patch = folder.path().join("patch");
+    let patch = patch.to_str().expect("a name");
+    let edit = ["whatif", name, "--edit", "pad counter to 64", "--patch", patch];
+    let refused = run(recorded(), &[&edit[..], &["--confidential", "program.c"]].concat());
+    assert!(!refused.status.success() && stderr(&refused).contains("confidential"), "{}", stderr(&refused));
+    assert!(!Path::new(patch).exists());
+    // Nothing that is kept or exported has source lines at all.
+    for ending in ["sarif", "csv", "folded", "callgrind", "firefox.json"] {
+        let file = folder.path().join(format!("x.{ending}"));
+        told(&["export", name, "--to", file.to_str().expect("a name")]);
+        assert!(!secret(&fs::read_to_string(&file).expect("a file")), "{ending}");
+    }
+    for file in kept(&trace) {
+        assert!(!secret(&fs::read_to_string(&file).expect("a file")), "{}", file.display());
+    }
+    // A name that hides nothing may be mistyped.
+    let mistyped = run(folder.path(), &["report", name, "--confidential", "porgram.c"]);
+    assert!(!mistyped.status.success() && stderr(&mistyped).contains("no source of the program is called"));
+}

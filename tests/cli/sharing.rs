@@ -153,7 +153,7 @@ fn a_run_that_only_loses_lines_has_findings() {
     let ms = |key: &str| json["sharing"][key].as_f64().expect(key);
     assert!(ms("ms") > 0.02 * (ms("ms") + ms("rest_ms")), "{}", json["sharing"]);
     let text = recorded.run(&report).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("1. turn (int)") && text.contains("2. slot.count"), "{text}");
+    assert!(text.contains("F1 turn (int)") && text.contains("F2 slot.count"), "{text}");
     assert!(text.contains("of the cycles: threads take its lines from each other"), "{text}");
     assert!(!text.contains("would gain little"), "{text}");
 }

@@ -278,7 +278,7 @@ fn an_object_that_threads_share_is_one_finding_among_the_others() {
     let list = text.split("\nFindings").nth(1).expect("findings");
     assert_eq!(list.matches("threads take its lines from each other").count(), 1, "{text}");
     let said = list.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("1. tally."), "{text}");
+    assert!(said.contains("F1 tally."), "{text}");
     assert!(said.contains("→ align tally to 64: may save up to"), "{text}");
     let findings = list.split("\n\n").next().expect("lines");
     assert!(findings.lines().all(|line| line.chars().count() <= 120), "{text}");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Output};
 
+use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -61,7 +62,17 @@ impl Programs {
     }
 
     fn validate(&self, options: &[&str], steps: &str) -> Output {
+        self.validate_by(memlode(), options, steps)
+    }
+
+    /// As users do, who keep answers.
+    fn validate_and_keep(&self, options: &[&str], steps: &str) -> Output {
         let mut command = memlode();
+        command.env_remove("MEMLODE_RESULTS");
+        self.validate_by(command, options, steps)
+    }
+
+    fn validate_by(&self, mut command: Command, options: &[&str], steps: &str) -> Output {
         command.env("MEMLODE_HOME", installation()).current_dir(self.folder.path());
         command.args(["validate", "--machine", "generic"]).args(options);
         command.arg("--native").arg(&self.native).arg("--").arg(&self.recorded).arg(steps);
@@ -129,14 +140,30 @@ fn a_trace_that_is_there_is_used_and_the_table_is_for_people() {
     assert!(recorded.status.success(), "{}", stderr(&recorded));
     // The program that would be recorded is not even there.
     std::fs::remove_file(&programs.recorded).expect("removed");
-    let output = programs.validate(&["--trace", "kept", "--top", "3"], "3000000");
-    assert!(output.status.success(), "{}", stderr(&output));
+    let succeed = |options: &[&str]| {
+        let output = programs.validate_and_keep(&[&["--trace", "kept"], options].concat(), "3000000");
+        assert!(output.status.success(), "{}", stderr(&output));
+        output
+    };
+    let is_timed = |output: &Output| stderr(output).contains("timing twice");
+    let output = succeed(&["--top", "3"]);
+    assert!(is_timed(&output), "{}", stderr(&output));
     let text = stdout(&output);
     for part in
         [&format!("program.c:{} walk", slow_line()), "the timer again", "on wrong lines", "a known loop"]
     {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
+    // The answer is kept: of the same program, in whichever shape.
+    let kept = succeed(&["--top", "3"]);
+    assert!(!is_timed(&kept) && stderr(&kept).contains("--again computes it anew"), "{}", stderr(&kept));
+    assert_eq!(stdout(&kept), text);
+    let kept = succeed(&["--json"]);
+    let found: Value = serde_json::from_str(&stdout(&kept)).expect("JSON");
+    assert!(!is_timed(&kept) && found["lines"][0]["line"] == slow_line(), "{found}");
+    // Another program is another question.
+    compile(&programs.folder.path().join("program.c"), &programs.native, &["-O1", "-g"]);
+    assert!(is_timed(&succeed(&["--no-keep"])), "it was built anew");
 }
 
 #[test]

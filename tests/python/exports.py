@@ -263,6 +263,25 @@ class Exports(unittest.TestCase):
             self.assertEqual(sum(sum(thread["samples"]["weight"]) for thread in threads), total)
         self.assertEqual(len(threads), 2)
 
+    def test_firefox_profiler(self):
+        """The Firefox Profiler's own reader has a call tree for each thread, which sums up to the metric."""
+        for metric in ("wait_cycles", self.metrics()[3]):
+            total = self.totals()[self.metrics().index(metric)]
+            with Profiler(self.export("read.firefox.json", "--metric", metric), self.root) as profiler:
+                threads = profiler.ask("thread", "list", "--limit", "0")["threads"]
+                trees = [
+                    profiler.ask("thread", "samples-top-down", "--limit", "100000", "--include-idle",
+                                 "--thread", thread["threadHandle"])["regularCallTree"]
+                    for thread in threads
+                ]  # fmt: skip
+            self.assertEqual(sum(tree["totalSamples"] for tree in trees), total, metric)
+            for tree in trees:
+                self.assertEqual(sum(child["totalSamples"] for child in tree["children"]), tree["totalSamples"])
+        # What was inlined stands below the function that it was inlined into, and the data below that.
+        paths = [path[-3:] for tree in trees for path in tree_paths(tree) if len(path) >= 3]
+        inlined = [data for work, key_of, data in paths if "work" in work and "key_of" in key_of]
+        self.assertEqual(set(inlined), {"node.key"}, paths)
+
     def test_sarif(self):
         """Valid by the standard's schema; each finding is a result at its line."""
         document = json.loads(self.export("odd.sarif").read_text())
@@ -305,6 +324,43 @@ class Exports(unittest.TestCase):
             self.assertIn(says, done.stderr)
             self.assertNotIn("panicked", done.stderr)
         self.assertEqual(list(self.root.glob("x.*")), [])
+
+
+class Profiler:
+    """A session of the Firefox Profiler's command line, whose daemon holds a profile."""
+
+    NODE = HERE.parents[1] / "target" / "python"
+
+    def __init__(self, profile, home):
+        self.profile, self.environment = profile, {"PATH": "/usr/bin:/bin", "HOME": str(home)}
+
+    def __enter__(self):
+        self.run("load", str(self.profile), "--session", "test")
+        return self
+
+    def __exit__(self, *_):
+        self.run("stop", "test")
+
+    def ask(self, *words):
+        """What a command prints as JSON."""
+        return json.loads(self.run(*words, "--json", "--session", "test"))
+
+    def run(self, *words):
+        """What a command prints."""
+        program = [self.NODE / "bin" / "node", self.NODE / "node" / "node_modules" / ".bin" / "profiler-cli"]
+        done = subprocess.run([*program, *words], capture_output=True, text=True, env=self.environment)
+        if done.returncode != 0:
+            raise AssertionError(f"profiler-cli {words}: {done.stderr}")
+        return done.stdout
+
+
+def tree_paths(node, above=()):
+    """The names from the root to each leaf of a call tree."""
+    here = above if node["name"] == "<root>" else (*above, node["name"])
+    if not node["children"]:
+        yield here
+    for child in node["children"]:
+        yield from tree_paths(child, here)
 
 
 def word(name):

@@ -86,7 +86,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("hmac", &["wire"]),
     ("md-5", &["report"]),
     ("postcard", &["analyses"]),
-    ("sha2", &["wire", "machine", "results", "html"]),
+    ("sha2", &["wire", "machine", "results", "report", "html"]),
     ("syntect", &["html"]),
     ("two-face", &["html"]),
     ("base64", &["html"]),

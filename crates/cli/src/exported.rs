@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use memlode_analyses::{Arguments, BadArgument, Reads, Run, all};
 use memlode_attribute::sharing::Order;
 use memlode_attribute::{CostModel, Profile};
 use memlode_export::tables::{Counted, ExportedTable, ReportTable, of_analysis};
 use memlode_machine::Machine;
 use memlode_report::render::note;
-use memlode_report::{Report, build};
+use memlode_report::{Report, build, only};
 use memlode_trace::Trace;
 
 use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted};
+use crate::commands::report::OnlyArgs;
 use crate::term;
 
 /// The requested tables, each once.
@@ -65,10 +66,15 @@ impl Wishes {
         trace: &Arc<Trace>,
         machine: &str,
         order: Option<Order>,
+        wanted: &OnlyArgs,
     ) -> Result<Vec<ExportedTable>> {
+        ensure!(
+            wanted.only.is_empty() || self.analyses.is_empty(),
+            "--only is for tables of the report: those of analyses are of every access"
+        );
         let mut tables = Vec::new();
         if !self.of_report.is_empty() {
-            let found = Reported::of(trace, machine, order, false)?;
+            let found = Reported::of(trace, machine, order, false)?.only(wanted)?;
             tables.extend(self.of_report.iter().map(|table| table.of(&found.counted())));
         }
         if !self.analyses.is_empty() {
@@ -118,6 +124,8 @@ pub struct Reported {
     profile: Box<Profile>,
     costs: CostModel,
     report: Report,
+    /// Only some findings are meant.
+    is_part: bool,
 }
 
 impl Reported {
@@ -134,12 +142,19 @@ impl Reported {
         for note in report.trace.notes.iter().map(note) {
             term::note(&note);
         }
-        Ok(Reported { trace, machine, profile, costs, report })
+        Ok(Reported { trace, machine, profile, costs, report, is_part: false })
+    }
+
+    /// Leaves the findings that are meant, and what they are about.
+    pub fn only(mut self, wanted: &OnlyArgs) -> Result<Reported> {
+        only(&mut self.report, &wanted.only).context("--only")?;
+        self.is_part = !wanted.only.is_empty();
+        Ok(self)
     }
 
     /// Returns the counts for exports.
     pub fn counted(&self) -> Counted<'_> {
-        let Reported { trace, machine, profile, costs, report } = self;
-        Counted { trace, machine, profile, costs, report }
+        let Reported { trace, machine, profile, costs, report, is_part } = self;
+        Counted { trace, machine, profile, costs, report, is_part: *is_part }
     }
 }

@@ -12,12 +12,14 @@ use memlode_machine::Machine;
 use memlode_report::{CommandAnswer, render};
 use memlode_results::{Kept, Lookup, MachineIdentity, Question, Unusable, Why, fingerprint, is_off};
 use memlode_trace::Trace;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::{stop, term};
 
 /// Arguments that change where or how much of an answer is shown or kept, but not the answer; and
 /// those that a question has in another form: traces and machines.
-const BESIDES: [&str; 14] = [
+const BESIDES: [&str; 16] = [
     "trace",
     "before",
     "after",
@@ -25,6 +27,8 @@ const BESIDES: [&str; 14] = [
     "other_machine",
     "top",
     "by",
+    "only",
+    "confidential",
     "context",
     "json",
     "svg",
@@ -86,6 +90,34 @@ fn meaning(option: &Arg, value: &OsStr) -> String {
     }
 }
 
+/// An answer that may be kept.
+pub trait Answer: Serialize + DeserializeOwned {
+    /// Returns whether it can be shown, as one that was read from a file may not.
+    fn is_sound(&self) -> bool {
+        true
+    }
+
+    /// Says again what was said when it was computed.
+    fn say_notes(&self) {}
+
+    /// Says where the traces lie now.
+    fn locate(&mut self, _before: &str, _after: &str) {}
+}
+
+impl Answer for CommandAnswer {
+    fn is_sound(&self) -> bool {
+        CommandAnswer::is_sound(self)
+    }
+
+    fn say_notes(&self) {
+        self.notes.iter().for_each(|note| term::note(&render::note(note)));
+    }
+
+    fn locate(&mut self, before: &str, after: &str) {
+        CommandAnswer::locate(self, before, after);
+    }
+}
+
 impl KeepArgs {
     /// Computes the answer in any case, if the computation has another purpose, too.
     pub fn unless(self, is_wanted: bool) -> KeepArgs {
@@ -93,12 +125,12 @@ impl KeepArgs {
     }
 
     /// The answer that was kept beside the first trace, or else a computed one, which is then kept.
-    pub fn answer(
+    pub fn answer<A: Answer>(
         self,
         question: Question,
         traces: &[&Trace],
-        compute: impl FnOnce() -> Result<CommandAnswer>,
-    ) -> Result<CommandAnswer> {
+        compute: impl FnOnce() -> Result<A>,
+    ) -> Result<A> {
         let asked = asked(question, traces);
         if let Some(found) = asked.as_ref().filter(|_| !self.again).and_then(found) {
             return Ok(as_now(found, traces));
@@ -119,8 +151,8 @@ pub fn find(question: Question, trace: &Trace) -> Option<CommandAnswer> {
     kept.answer.is_sound().then_some(kept.answer)
 }
 
-fn found(asked: &Lookup<'_>) -> Option<Kept<CommandAnswer>> {
-    match asked.find::<CommandAnswer>() {
+fn found<A: Answer>(asked: &Lookup<'_>) -> Option<Kept<A>> {
+    match asked.find::<A>() {
         Ok(Some(kept)) if kept.answer.is_sound() => return Some(kept),
         Ok(Some(Kept { path, .. })) => refuse(&Unusable { path, why: Why::Damaged }),
         Ok(None) => {}
@@ -145,8 +177,8 @@ fn refuse(unusable: &Unusable) {
 }
 
 /// A kept answer with the present places of its traces, and with the warnings of its computation.
-fn as_now(Kept { mut answer, path, answered }: Kept<CommandAnswer>, traces: &[&Trace]) -> CommandAnswer {
-    answer.notes.iter().for_each(|note| term::note(&render::note(note)));
+fn as_now<A: Answer>(Kept { mut answer, path, answered }: Kept<A>, traces: &[&Trace]) -> A {
+    answer.say_notes();
     let since = SystemTime::now().duration_since(answered).unwrap_or_default();
     term::line(&format!(
         "computed {} ago and kept in {}; --again computes it anew",

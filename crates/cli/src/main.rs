@@ -17,6 +17,7 @@ mod destination;
 mod door;
 mod driver;
 mod exported;
+mod handles;
 mod install;
 mod interrupt;
 #[cfg(feature = "measure")]

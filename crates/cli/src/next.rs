@@ -4,17 +4,44 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use anyhow::{Context, Result};
+use clap::{Parser, ValueHint};
+use memlode_report::Sources;
 use memlode_report::text::printable;
+use memlode_trace::Trace;
 
 use crate::driver::toolchain::shell_quote;
 
 /// Neighbours of a source line, from the command line.
-#[derive(Clone, Copy, Debug, Default, Parser)]
+#[derive(Clone, Debug, Default, Parser)]
 pub struct ContextArgs {
     /// Show N lines above and below the source line of each finding
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(..=100))]
     pub context: u32,
+    #[command(flatten)]
+    pub confidential: ConfidentialArgs,
+}
+
+impl ContextArgs {
+    /// The sources of a trace's program, as far as they may be shown.
+    pub fn sources(&self, trace: &Trace) -> Result<Sources> {
+        self.confidential.sources(trace, self.context)
+    }
+}
+
+/// Sources whose text is nowhere shown, from the command line.
+#[derive(Clone, Debug, Default, Parser)]
+pub struct ConfidentialArgs {
+    /// Leave out the text of this source file, or of all in this folder: its name, or the last parts of its path
+    #[arg(long, value_name = "FILE", value_delimiter = ',', value_hint = ValueHint::AnyPath)]
+    pub confidential: Vec<PathBuf>,
+}
+
+impl ConfidentialArgs {
+    /// The sources of a trace's program; `context` neighbours of a line are shown on each side.
+    pub fn sources(&self, trace: &Trace, context: u32) -> Result<Sources> {
+        Sources::new(trace, context).hiding(trace, &self.confidential).context("--confidential")
+    }
 }
 
 /// A trace and a machine, as commands name them.

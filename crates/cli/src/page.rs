@@ -22,7 +22,7 @@ use memlode_whatif::advise::{Effort, advise};
 use crate::accesses::known;
 use crate::analyse::{Found, Job, Wanted};
 use crate::kept::{KeepArgs, question};
-use crate::next::NextCommands;
+use crate::next::{ConfidentialArgs, NextCommands};
 use crate::{baseline, code, term};
 
 /// Intervals of the time line.
@@ -81,6 +81,8 @@ pub struct Subject<'a> {
     pub machine: &'a Machine,
     /// Options about answers that are kept.
     pub keep: KeepArgs,
+    /// Sources whose text is left out.
+    pub confidential: &'a ConfidentialArgs,
 }
 
 /// Writes the page of a report to a file, with its additional parts: kept answers, or new ones.
@@ -91,7 +93,7 @@ pub fn write(
     next: &NextCommands,
     file: &Path,
 ) -> Result<()> {
-    let mut sources = Sources::new(subject.trace, 0);
+    let mut sources = subject.confidential.sources(subject.trace, 0)?;
     sources.add_to(&mut report);
     let CommandFindings::Report(report) = report.found else { bail!("a page is made of a report") };
     let records = build::records(subject.trace.sites());

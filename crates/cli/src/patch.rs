@@ -14,6 +14,7 @@ use memlode_whatif::plan::Plan;
 
 use crate::driver::toolchain::{self, Language};
 use crate::install::Install;
+use crate::next::ConfidentialArgs;
 #[cfg(feature = "measure")]
 use crate::term;
 
@@ -83,7 +84,7 @@ impl PatchArgs {
 }
 
 /// The patch that makes the edited structures of some plans, and why others make none.
-pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<Patched> {
+pub fn patch(trace: &Trace, plans: &[&Plan], confidential: &ConfidentialArgs) -> Result<Patched> {
     let layouts: Vec<&Layout> = plans.iter().flat_map(|plan| plan.layouts()).collect();
     if layouts.is_empty() {
         bail!("--patch: these edits change no structure");
@@ -95,7 +96,8 @@ pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<Patched> {
     let here =
         std::env::current_dir().and_then(std::fs::canonicalize).context("--patch: the working folder")?;
     let units = units(trace)?;
-    let compiled = Compiled::of(trace);
+    let compiled = Compiled::of(trace).hiding(trace.sites(), &confidential.confidential);
+    let compiled = compiled.context("--confidential")?;
     let source = Box::new(move |file: &Path| compiled.read_real(file));
     let mut patch = Patch::new(units, &compiler.path, &resources, &here, source).context("--patch")?;
     let mut refused = Vec::new();

@@ -82,7 +82,9 @@ impl Stacks {
     pub fn of(counted: &Counted<'_>) -> Stacks {
         let mut maker = Maker::new(counted);
         let mut waits = Rounded::default();
+        let sites = counted.trace.sites();
         let cells = counted.profile.cells.iter().enumerate();
+        let cells = cells.filter(|(_, cell)| counted.has(sites.site(cell.site)));
         let samples = cells.map(|(number, cell)| maker.sample(cell, waits.next(counted.costs.of(number))));
         let samples = samples.collect();
         Stacks {

@@ -186,6 +186,28 @@ pub(crate) const VERBS: &[&str] = &[
 ];
 
 impl Edit {
+    /// The objects that it names, or may name: global variables, or lines of allocations.
+    pub fn objects(&self) -> &[String] {
+        match self {
+            Edit::Group { objects } => objects,
+            Edit::Pad { subject: object, .. }
+            | Edit::Align { subject: object, .. }
+            | Edit::Shift { object, .. }
+            | Edit::PerThread { object }
+            | Edit::Deal { object, .. }
+            | Edit::Pages { object, .. }
+            | Edit::Place { object, .. } => std::slice::from_ref(object),
+            Edit::Reorder { .. }
+            | Edit::Split { .. }
+            | Edit::Soa { .. }
+            | Edit::Aosoa { .. }
+            | Edit::Index { .. }
+            | Edit::Narrow { .. }
+            | Edit::Remove { .. }
+            | Edit::Pack { .. } => &[],
+        }
+    }
+
     /// Understands the words of one edit.
     pub(crate) fn understand(text: &str, clause: &Clause) -> Result<Edit, EditError> {
         let mut words = Words { text, clause, used: Vec::new() };

@@ -7,12 +7,16 @@
 //! `model` is plain data: numbers, names as the program has them, and ids, but no sentence. [`render`] chooses words,
 //! columns and colours, one module for each output. Nothing here prints.
 
+mod about;
 pub mod build;
 mod model;
 pub mod names;
+mod only;
+mod ranked;
 pub mod render;
 
-pub use build::compiled::Compiled;
+pub use about::has_line;
+pub use build::compiled::{Compiled, NoSuchSource};
 pub use build::instructions::SiteCounts;
 pub use build::listing::{WantedLines, listing};
 pub use build::source::Sources;
@@ -29,4 +33,5 @@ pub use model::{
     Thread as NamedThread, TimeReport, TimedRow, Transfers, Tried, Type as NamedType, Value as NamedValue,
     WhatIf,
 };
+pub use only::{UnknownFinding, edits_called, only, only_changes};
 pub use render::text;

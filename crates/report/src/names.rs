@@ -10,6 +10,11 @@ pub fn demangle_short(linkage: &str) -> String {
     demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type().no_params())
 }
 
+/// A linkage name without the hash that Rust gives each build of a crate.
+pub fn without_hash(linkage: &str) -> String {
+    rustc_demangle::try_demangle(linkage).map_or_else(|_| linkage.to_string(), |name| format!("{name:#}"))
+}
+
 fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(linkage) {
         // Without the hash that tells apart two versions of a crate.

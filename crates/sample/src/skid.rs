@@ -4,14 +4,14 @@
 //! after it, and the sample names the next one. A loop that does nothing but wait at one known load
 //! shows whether that is so on this machine.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 #[cfg(target_arch = "x86_64")]
 use crate::live;
 
 /// The result of the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Skid {
     /// Instructions from the one that waits to the one that most samples name: 0 or 1.
     pub instructions: u8,

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
 use memlode_report::render::svg;
-use memlode_report::{CommandAnswer, CommandFindings, Sources, StructureChart, build};
+use memlode_report::{CommandAnswer, CommandFindings, StructureChart, build};
 use memlode_whatif::advise::{Advised, Baseline, Effort, advise};
 use memlode_whatif::plan::Plan;
 
@@ -89,7 +89,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let Some(mut answer) = stop::unless_search_ended(answer)? else {
         return Ok(ExitCode::from(stop::INTERRUPTED));
     };
-    Sources::new(&trace, args.sources.context).add_to(&mut answer);
+    args.sources.sources(&trace)?.add_to(&mut answer);
     if let (Some(folder), CommandFindings::Advice(found)) = (&args.svg, &answer.found) {
         draw(&found.structures, folder).with_context(|| format!("cannot write to {}", folder.display()))?;
     }
@@ -116,7 +116,7 @@ fn patch_of(baseline: &Baseline, found: &Advised, args: &Args) -> Result<String>
     if found.worth_it.is_empty() {
         bail!("--patch: no edit that was tried is worth it");
     }
-    let patched = patch(&baseline.trace, &plans)?;
+    let patched = patch(&baseline.trace, &plans, &args.sources.confidential)?;
     for why in &patched.refused {
         if patched.text.is_empty() {
             bail!("--patch: {why}");

@@ -12,8 +12,7 @@ use memlode_report::render::terminal::LineEvent;
 use memlode_report::render::{json, terminal};
 use memlode_report::text::printable;
 use memlode_report::{
-    CommandAnswer, CommandFindings, NamedSimulation as Simulation, Report, SiteCounts, Sources, WantedLines,
-    listing,
+    CommandAnswer, CommandFindings, NamedSimulation as Simulation, Report, SiteCounts, WantedLines, listing,
 };
 use memlode_trace::Trace;
 
@@ -23,7 +22,7 @@ use super::sim;
 use crate::analyse::{Found, Job, Wanted};
 use crate::args::traces::TraceArgs;
 use crate::kept::{self, KeepArgs, question};
-use crate::next::NextCommands;
+use crate::next::{ConfidentialArgs, NextCommands};
 use crate::show::Out;
 use crate::{code, term};
 
@@ -67,6 +66,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    confidential: ConfidentialArgs,
+    #[command(flatten)]
     keep: KeepArgs,
 }
 
@@ -107,7 +108,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let CommandFindings::Report(report) = answer.found else { bail!("lines are listed of a report") };
     let events = LineEvent::named(&args.events, &report.machine).map_err(|why| anyhow!(why))?;
     let simulation = causes(&trace, &machine);
-    let mut sources = Sources::new(&trace, 0);
+    let mut sources = args.confidential.sources(&trace, 0)?;
     let mut found = listing(&report, simulation.as_ref(), &mut sources, &wanted, args.context);
     if found.parts.is_empty() {
         bail!("{}", nothing(&report, &wanted));

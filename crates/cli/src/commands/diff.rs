@@ -11,7 +11,7 @@ use memlode_report::{CommandAnswer, CommandFindings, build};
 use memlode_trace::Trace;
 
 use super::OK;
-use super::report::{MachineArgs, OrderArgs};
+use super::report::{MachineArgs, OnlyArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::baseline;
 use crate::kept::{KeepArgs, question};
@@ -40,6 +40,8 @@ pub struct Args {
     sim: SimArgs,
     #[command(flatten)]
     order: OrderArgs,
+    #[command(flatten)]
+    only: OnlyArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Print JSON
@@ -77,7 +79,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         let notes = [&before, &after].map(baseline::notes).concat();
         Ok(CommandAnswer { notes, ..CommandFindings::Comparison(Box::new(found)).into() })
     };
-    let answer = args.keep.answer(question, &[&traces.0, &traces.1], compute)?;
+    let mut answer = args.keep.answer(question, &[&traces.0, &traces.1], compute)?;
+    args.only.keep(&mut answer)?;
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

@@ -19,7 +19,7 @@ use memlode_whatif::advise::{Effort, advise};
 
 use super::OK;
 use super::replay::is_stdout;
-use super::report::{MachineArgs, OrderArgs};
+use super::report::{MachineArgs, OnlyArgs, OrderArgs};
 use crate::args::traces::TraceArgs;
 use crate::baseline;
 use crate::door::{Door, Form};
@@ -51,6 +51,8 @@ pub struct Args {
     /// Try layouts as `memlode advise` does, and add those that are worth it to what SARIF says
     #[arg(long)]
     advise: bool,
+    #[command(flatten)]
+    only: OnlyArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -139,6 +141,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let trace = Arc::new(args.trace.open()?);
         let by_path = format != Format::Sarif;
         let found = Reported::of(&trace, &args.machine.machine, args.order.order(), by_path)?;
+        let found = found.only(&args.only)?;
         match format {
             Format::Sarif => {
                 let report = found.counted().report;
@@ -211,6 +214,10 @@ fn parquet(args: &Args) -> Result<ExitCode> {
         args.order.order().is_none(),
         "--threads is for what the command line writes itself: take csv, arrow or arrows"
     );
+    ensure!(
+        args.only.only.is_empty(),
+        "--only is for what the command line writes itself: take csv, arrow or arrows"
+    );
     let tables = if args.table.is_empty() { Vec::new() } else { Wishes::of(&args.table)?.names() };
     // A mistyped name is told before Python is looked for.
     Machine::find(&args.machine.machine)?;
@@ -240,7 +247,7 @@ fn tables(args: &Args, format: Format) -> Result<()> {
         "several tables cannot go to standard output: name a folder with --to, or one table with --table"
     );
     let trace = Arc::new(args.trace.open()?);
-    let tables = wishes.make(&trace, &args.machine.machine, args.order.order())?;
+    let tables = wishes.make(&trace, &args.machine.machine, args.order.order(), &args.only)?;
     if let ([table], true) = (&tables[..], wishes.is_one()) {
         return to_file(&args.to, |out| write_table(format, table, out));
     }

@@ -12,7 +12,7 @@ use super::report::{self, MachineArgs, OrderArgs};
 use crate::analyse::{Job, Wanted};
 use crate::args::traces::TraceArgs;
 use crate::kept::{KeepArgs, question};
-use crate::next::NextCommands;
+use crate::next::{ConfidentialArgs, NextCommands};
 use crate::page::{ExtraArgs, Subject};
 use crate::{page, term};
 
@@ -34,6 +34,8 @@ pub struct Args {
     #[command(flatten)]
     extras: ExtraArgs,
     #[command(flatten)]
+    confidential: ConfidentialArgs,
+    #[command(flatten)]
     keep: KeepArgs,
 }
 
@@ -50,7 +52,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         Some(_) => compute()?,
     };
-    let subject = Subject { trace: &trace, machine: &machine, keep: args.keep };
+    let subject =
+        Subject { trace: &trace, machine: &machine, keep: args.keep, confidential: &args.confidential };
     page::write(&subject, report, &args.extras, &next, &args.output)?;
     term::line(&format!("{} is the report: open it in a browser", args.output.display()));
     Ok(ExitCode::from(OK))

@@ -25,7 +25,7 @@ mod import;
 mod machine;
 pub mod place_blocks;
 mod replay;
-mod report;
+pub mod report;
 mod results;
 pub mod run;
 #[cfg(feature = "measure")]
@@ -214,7 +214,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
             Measuring::Bench(args) => bench::run(args),
             Measuring::Stat(args) => stat::run(args),
             Measuring::Bias(args) => bias::run(args),
-            Measuring::Validate(args) => validate::run(args),
+            Measuring::Validate(args) => validate::run(args, given),
             Measuring::Sample(args) => sample::run(args),
             Measuring::Import(args) => import::run(args),
             Measuring::Machine(args) => machine::run(args),

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{ArgMatches, Parser, ValueEnum, ValueHint};
 use memlode_attribute::sharing::Order;
-use memlode_report::Sources;
+use memlode_report::{CommandAnswer, CommandFindings, Sources, only, only_changes};
 use memlode_trace::Trace;
 
 use super::OK;
@@ -29,6 +29,8 @@ pub struct Args {
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
+    only: OnlyArgs,
+    #[command(flatten)]
     sources: ContextArgs,
     #[command(flatten)]
     order: OrderArgs,
@@ -47,6 +49,26 @@ pub struct MachineArgs {
     /// Machine to simulate: `host`, a name such as `generic` or `zen4`, or a .toml file
     #[arg(long, short, value_name = "M", default_value = "host", value_hint = ValueHint::FilePath)]
     pub machine: String,
+}
+
+/// Which findings are meant.
+#[derive(Debug, Default, Parser)]
+pub struct OnlyArgs {
+    /// Findings, pairs and locks to show, with the rows that they are about: by handle, or by rank in this report (F3)
+    #[arg(long, value_name = "HANDLE", value_delimiter = ',')]
+    pub only: Vec<String>,
+}
+
+impl OnlyArgs {
+    /// Leaves what is meant of a report.
+    pub fn keep(&self, answer: &mut CommandAnswer) -> Result<()> {
+        match &mut answer.found {
+            CommandFindings::Report(report) => only(report, &self.only).context("--only")?,
+            CommandFindings::Comparison(found) => only_changes(found, &self.only).context("--only")?,
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// In which order threads are replayed.
@@ -89,7 +111,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let question = question::<Args>("report", given, &[&job.machine]);
     let compute = || Ok(job.run(trace.clone())?.answer());
     let mut answer = args.keep.answer(question, &[&trace], compute)?;
-    Sources::new(&trace, args.sources.context).add_to(&mut answer);
+    args.only.keep(&mut answer)?;
+    args.sources.sources(&trace)?.add_to(&mut answer);
     show(&answer, &args.shape, Some(&next), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
 }

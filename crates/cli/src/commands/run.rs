@@ -12,7 +12,6 @@ use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
 use memlode_analyses::Run;
 use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, RecordingSummary};
-use memlode_report::Sources;
 use memlode_report::render::terminal;
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::{Manifest, ManifestInfo, Summary};
@@ -245,7 +244,7 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         };
         let next = options.next(&analysed);
         let mut answer = analysed.answer();
-        Sources::new(&analysed.trace, options.sources.context).add_to(&mut answer);
+        options.sources.sources(&analysed.trace)?.add_to(&mut answer);
         show(&answer, &options.shape, next.as_ref(), options.json, out)?;
         if let (Found::Report(..), None) = (&analysed.found, options.order.order()) {
             // As `memlode report` would, which then has the answer.
@@ -254,8 +253,9 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         }
         let budget = started.elapsed().max(SHORTEST_GLANCE);
         if let Some(file) = &options.html {
-            let subject =
-                Subject { trace: &analysed.trace, machine: &analysed.machine, keep: KeepArgs::default() };
+            let (trace, machine) = (&analysed.trace, &analysed.machine);
+            let confidential = &options.sources.confidential;
+            let subject = Subject { trace, machine, keep: KeepArgs::default(), confidential };
             let unnamed = NextCommands::new(Path::new("DIR"), &options.machine.machine);
             let next = next.as_ref().unwrap_or(&unnamed);
             page::write(&subject, analysed.answer(), &ExtraArgs::usual(), next, file)?;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{ArgMatches, Parser, ValueHint};
 use memlode_attribute::setup::Setup;
 use memlode_machine::Machine;
 use memlode_measure::process::{Launch, RunLimits};
-use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, text, validate};
+use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, Validation, text, validate};
 use memlode_report::Numbers;
 use memlode_report::build::{report, timing};
 use memlode_report::names::demangle;
@@ -21,6 +21,7 @@ use super::{OK, print, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
 use crate::args::numbers;
 use crate::args::times::parse_duration;
+use crate::kept::{Answer, KeepArgs, question};
 use crate::stop::stop_on_signals;
 use crate::{itself, term};
 
@@ -32,7 +33,7 @@ use crate::{itself, term};
 #[command(override_usage = "memlode validate [OPTIONS] [--native PROGRAM] -- PROGRAM ARGS…", after_help = AFTER_HELP)]
 pub struct Args {
     /// The program built without memlode, which is timed [default: the recorded program, started by itself]
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::FilePath)]
     native: Option<OsString>,
     /// Compare with this trace, and record nothing
     #[arg(long, value_name = "DIR")]
@@ -51,8 +52,10 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
     /// The program built by memlode, and its arguments, which both programs get
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", value_hint = ValueHint::AnyPath)]
     command: Vec<OsString>,
 }
 
@@ -62,14 +65,36 @@ const AFTER_HELP: &str = "\
 What the columns mean, and the JSON: docs/validate.md.
 Exit status: 0 success, 1 a program cannot be run, timed or compared, 2 wrong usage, 130 interrupted.";
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// `given` is what `args` was made of.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let machine = Machine::find(&args.machine.machine)?;
-    let scratch = tempfile::tempdir().context("cannot make a folder for the trace")?;
-    let trace = match &args.trace {
-        Some(trace) => trace.clone(),
-        None => record(&args, scratch.path())?,
+    let found = match &args.trace {
+        Some(directory) => {
+            let trace = open(directory)?;
+            let question = question::<Args>("validate", given, &[&machine]);
+            args.keep.answer(question, &[&trace], || timed(&args, directory, &machine))?
+        }
+        // What is recorded for this is gone afterwards, and what was found out about it, too.
+        None => {
+            let scratch = tempfile::tempdir().context("cannot make a folder for the trace")?;
+            timed(&args, &record(&args, scratch.path())?, &machine)?
+        }
     };
-    let models = models(&trace, &args.machine.machine, &machine)?;
+    show(&args, &found, &machine)?;
+    Ok(ExitCode::from(OK))
+}
+
+impl Answer for Validation {
+    /// Each line has a share by each model.
+    fn is_sound(&self) -> bool {
+        let mut models = self.models.iter().map(|judged| &judged.model).filter(|name| *name != "timer2");
+        models.all(|model| self.lines.iter().all(|row| row.models.contains_key(model)))
+    }
+}
+
+/// Times the program, and holds the models of a trace against that.
+fn timed(args: &Args, trace: &Path, machine: &Machine) -> Result<Validation> {
+    let models = models(trace, &args.machine.machine, machine)?;
     let mut words = args.command.clone();
     if let Some(native) = &args.native {
         words[0] = native.clone();
@@ -79,6 +104,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     term::line("timing twice");
     let mut found = validate(&launch, &models, RunLimits { stop: &stop, longest: args.time_limit })?;
     found.functions.iter_mut().for_each(|function| function.function = demangle(&function.function));
+    Ok(found)
+}
+
+fn show(args: &Args, found: &Validation, machine: &Machine) -> Result<()> {
     if args.json {
         #[derive(serde::Serialize)]
         struct Document<'a> {
@@ -86,19 +115,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
             version: u32,
             machine: &'a str,
             #[serde(flatten)]
-            found: &'a memlode_measure::validate::Validation,
+            found: &'a Validation,
         }
-        print_json(&Document {
+        return print_json(&Document {
             format: "memlode validate",
             version: 1,
             machine: &machine.name,
-            found: &found,
-        })?;
-    } else {
-        let shown = text(&found, args.top, term::width(&std::io::stdout()));
-        print(&shown.lines().map(|line| memlode_report::text::printable(line) + "\n").collect::<String>())?;
+            found,
+        });
     }
-    Ok(ExitCode::from(OK))
+    let shown = text(found, args.top, term::width(&std::io::stdout()));
+    print(&shown.lines().map(|line| memlode_report::text::printable(line) + "\n").collect::<String>())
 }
 
 /// Records the program into a new folder inside `scratch`.

@@ -15,7 +15,9 @@ use memlode_whatif::named::check_types;
 use super::report::{MachineArgs, OrderArgs};
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
+use crate::handles::{self, is_handle};
 use crate::kept::{KeepArgs, question};
+use crate::next::ConfidentialArgs;
 use crate::patch::PatchArgs;
 use crate::show::{Out, ShapeArgs, show};
 use crate::{baseline, stop};
@@ -31,6 +33,7 @@ Edits, one a line or with `;` between them:
   pack node                           pages table to 2MiB
   place table: blockwise              (with --sim, on machines with several memory nodes)
 Objects are global variables, or lines of allocations such as main.c:12.
+A handle of `memlode advise`, or of a finding that says what to change, stands for its edit.
 
 Ctrl-C or SIGTERM ends a search: the best layout so far is printed.
 
@@ -43,7 +46,7 @@ ended the search.";
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Change to make (see below); several are made together
+    /// Change to make (see below), or its handle; several are made together
     #[arg(long, short, value_name = "EDIT", required_unless_present_any = ["edits", "search"])]
     edit: Vec<String>,
     /// A file of edits: TOML if it ends with .toml, else one a line
@@ -62,6 +65,8 @@ pub struct Args {
     shape: ShapeArgs,
     #[command(flatten)]
     patch: PatchArgs,
+    #[command(flatten)]
+    confidential: ConfidentialArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -71,10 +76,13 @@ pub struct Args {
 
 /// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
-    let edits = edits(&args)?;
+    let mut edits = edits(&args)?;
     let machine = Machine::find(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
     let trace = Arc::new(args.trace.open()?);
+    for handle in args.edit.iter().filter(|word| is_handle(word)) {
+        edits.extend(handles::edits(handle, &trace, &machine, args.keep)?);
+    }
     // Before anything is counted: a slip is told at once.
     check_types(trace.sites(), &edits)?;
     if let Some(structure) = args.search.clone() {
@@ -108,7 +116,7 @@ fn found(baseline: &Baseline, edits: &[Edit], args: &Args) -> Result<WhatIf> {
     }
     if let Some(file) = &args.patch.patch {
         let plan = baseline.plan(edits)?;
-        let patched = crate::patch::patch(&baseline.trace, &[&plan])?;
+        let patched = crate::patch::patch(&baseline.trace, &[&plan], &args.confidential)?;
         let refused = &patched.refused;
         // A patch of some of the structures would not be the edit that was predicted.
         let text = match refused.is_empty() {
@@ -140,10 +148,10 @@ fn edits(args: &Args) -> Result<Vec<Edit>> {
         };
         edits.extend(read.with_context(|| format!("{} is not understood", file.display()))?);
     }
-    for text in &args.edit {
+    for text in args.edit.iter().filter(|word| !is_handle(word)) {
         edits.extend(edits_from_text(text).context("--edit is not understood")?);
     }
-    if edits.is_empty() && args.search.is_none() {
+    if edits.is_empty() && args.search.is_none() && !args.edit.iter().any(|word| is_handle(word)) {
         bail!("there is no edit: write one behind --edit, such as `reorder arc: state, cost`");
     }
     Ok(edits)

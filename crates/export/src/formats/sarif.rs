@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 /// A finding that takes this part of the wait is a warning; smaller ones, and advice, are notes.
 const WARNING: f64 = 0.1;
 
+/// The name of handles, by which a review knows a finding of an earlier recording.
+const FINGERPRINT: &str = "memlodeHandle/v1";
+
 /// Writes the findings of a report, and advice if there is some.
 pub fn write(mut out: impl Write, report: &Report, advice: Option<&Advice>) -> io::Result<()> {
     let worth_it = advice.map_or(&[][..], |advice| &advice.worth_it);
@@ -95,6 +98,7 @@ fn finding(report: &Report, found: &NamedFinding, rank: usize) -> Value {
         "message": { "text": terminal::finding_sentences(report, found).join(".\n") },
         "locations": [location(shown(&found.subject.position))],
         "relatedLocations": related,
+        "partialFingerprints": { FINGERPRINT: &found.handle },
         "properties": {
             "place": rank,
             "type": &found.subject.data.ty,
@@ -114,6 +118,7 @@ fn advised((item, place): (&WhatIf, usize)) -> Value {
         "level": "note",
         "message": { "text": terminal::advice_sentences(item).join(".\n") },
         "locations": at,
+        "partialFingerprints": { FINGERPRINT: &item.handle },
         "properties": { "place": place, "edits": &item.edits, "gain": item.gain },
     })
 }

@@ -9,10 +9,13 @@ mod results;
 mod sites;
 mod subjects;
 
+use memlode_attribute::place::{place, what};
 use memlode_attribute::{CostModel, Profile};
 use memlode_machine::Machine;
-use memlode_report::{Report, build};
+use memlode_report::build::naming::Naming;
+use memlode_report::{Report, build, has_line};
 use memlode_trace::Trace;
+use memlode_trace::sites::Site;
 
 pub use crate::columns::ExportedTable;
 pub use crate::tables::analysis::of_analysis;
@@ -29,6 +32,17 @@ pub struct Counted<'a> {
     pub costs: &'a CostModel,
     /// The report, with names.
     pub report: &'a Report,
+    /// The report has lost what is not about some findings, and counts of other lines are left out, too.
+    pub is_part: bool,
+}
+
+impl Counted<'_> {
+    /// Returns whether the report has a row for what the site does.
+    pub(crate) fn has(&self, site: &Site) -> bool {
+        let names = self.trace.sites();
+        let access = || Naming::new(names).access(&what(names, site, true), &place(names, site));
+        !self.is_part || has_line(self.report, &access())
+    }
 }
 
 /// A table that can be exported.

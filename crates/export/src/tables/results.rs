@@ -11,6 +11,7 @@ use crate::columns::Columns;
 pub fn findings(levels: &[&str], findings: &[NamedFinding]) -> Columns {
     let mut out = Columns::new(findings.len());
     out.u64("rank", (1..).take(findings.len()));
+    out.text("handle", findings.iter().map(|finding| &finding.handle));
     out.text("analysis", findings.iter().map(|finding| &finding.analysis));
     subjects::accesses(&mut out, &findings.iter().map(|finding| &finding.subject).collect::<Vec<_>>());
     out.f64("cost_wait_cycles", findings.iter().map(|finding| finding.cost.wait_cycles));
@@ -75,6 +76,7 @@ pub fn sharing(found: Option<&Transfers>) -> Columns {
         .collect();
     let mut out = Columns::new(rows.len());
     out.text("kind", rows.iter().map(|(kind, _)| kind));
+    out.text("handle", rows.iter().map(|(_, pair)| &pair.handle));
     subjects::objects(&mut out, &rows.iter().map(|(_, pair)| &pair.object).collect::<Vec<_>>());
     out.u64("lines", rows.iter().map(|(_, pair)| pair.lines as u64));
     out.u64("transfers", rows.iter().map(|(_, pair)| pair.transfers));

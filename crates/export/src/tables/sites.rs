@@ -15,7 +15,9 @@ use crate::names::{KINDS, kind};
 pub fn sites(counted: &Counted<'_>, levels: &[&str]) -> Columns {
     let names = counted.trace.sites();
     let Counted { trace, machine, profile, costs, .. } = counted;
-    let rows: Vec<NamedRow<SiteId>> = rows_by(trace, machine, profile, costs, |cell| Some(cell.site));
+    let rows: Vec<NamedRow<SiteId>> = rows_by(trace, machine, profile, costs, |cell| {
+        counted.has(names.site(cell.site)).then_some(cell.site)
+    });
     let sites: Vec<&Site> = rows.iter().map(|row| names.site(row.subject)).collect();
     let naming = Naming::new(names);
     let mut out = Columns::new(rows.len());

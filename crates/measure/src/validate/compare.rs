@@ -1,6 +1,6 @@
 //! Agreement of a model's shares with a timer's. Numbers only.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::stats::spearman;
 
@@ -10,7 +10,7 @@ pub const LEAST_SHARE: f64 = 0.005;
 pub const GOOD: f64 = 0.8;
 
 /// Agreement of a column of shares with the timer's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Spearman's rank correlation over the lines that have [`LEAST_SHARE`] in either column; `None` where there are fewer
     /// than three, or one column does not vary.

@@ -10,10 +10,11 @@ mod compare;
 mod images;
 mod render;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use memlode_sample::{Sampled, SampledPlace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::process::{Launch, RunLimits};
@@ -32,7 +33,7 @@ const LEAST_SAMPLES: u64 = 200;
 const LEAST_KNOWN: f64 = 0.5;
 
 /// A source line: the path as a compiler wrote it, and the number.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceLine {
     /// Path of the source file.
     pub file: String,
@@ -63,10 +64,10 @@ pub struct LineCost {
 }
 
 /// A model held against the timer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The model's name; `timer2` is the timer a second time.
-    pub model: &'static str,
+    pub model: Cow<'static, str>,
     /// Its agreement with the timer.
     #[serde(flatten)]
     pub agreement: Agreement,
@@ -77,7 +78,7 @@ pub struct Judged {
 }
 
 /// One line in the eyes of the timer and of the models.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationRow {
     /// The line, as the model's program calls it.
     #[serde(flatten)]
@@ -89,11 +90,11 @@ pub struct ValidationRow {
     /// The same by the second run.
     pub timer2: f64,
     /// Keyed by model: the part of the cost of all these lines.
-    pub models: BTreeMap<&'static str, f64>,
+    pub models: BTreeMap<Cow<'static, str>, f64>,
 }
 
 /// Seconds of a function's own lines, inlined into others or not.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionTime {
     /// Its name as linkers know it; empty where it is unknown.
     pub function: String,
@@ -102,10 +103,10 @@ pub struct FunctionTime {
 }
 
 /// The timer's samples.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timer {
     /// The source of the interrupts.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
     /// Seconds between samples.
     pub period_s: f64,
     /// Samples of the first run, and of the second.
@@ -121,7 +122,7 @@ pub struct Timer {
 }
 
 /// The findings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     /// The timed command.
     pub command: String,
@@ -187,14 +188,14 @@ pub fn validate(
         row.timer2 = at(&second, line) as f64 / touching2 as f64;
         for ((model, costs), total) in models.iter().zip(&totals) {
             let cost = costs.get(line).copied().unwrap_or(0.0);
-            row.models.insert(model.name, if *total > 0.0 { cost / total } else { 0.0 });
+            row.models.insert(model.name.into(), if *total > 0.0 { cost / total } else { 0.0 });
         }
     }
     let mut rows: Vec<ValidationRow> = lines.into_values().collect();
     let column = |of: &dyn Fn(&ValidationRow) -> f64| rows.iter().map(of).collect::<Vec<f64>>();
     let truth = column(&|row| row.timer);
-    let judge = |model, shares: &[f64], predicted_s: Option<f64>| Judged {
-        model,
+    let judge = |model: &'static str, shares: &[f64], predicted_s: Option<f64>| Judged {
+        model: model.into(),
         agreement: agreement(&truth, shares),
         predicted_s,
         predicted_over_measured: predicted_s.map(|seconds| seconds / first.seconds),
@@ -211,7 +212,7 @@ pub fn validate(
         command: launch.text(),
         measured_s: first.seconds,
         timer: Timer {
-            source: "perf_event_open: cpu-clock, user space",
+            source: "perf_event_open: cpu-clock, user space".into(),
             period_s: PERIOD_NS as f64 / 1e9,
             samples: [first.samples, second.samples],
             lost: first.lost + second.lost,

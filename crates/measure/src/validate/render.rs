@@ -38,12 +38,12 @@ pub fn text(found: &Validation, top: usize, width: usize) -> String {
 
 fn lines(found: &Validation, top: usize, width: usize) -> String {
     let models: Vec<&str> =
-        found.models.iter().map(|judged| judged.model).filter(|name| *name != "timer2").collect();
+        found.models.iter().map(|judged| &*judged.model).filter(|name| *name != "timer2").collect();
     let head = ["timer", "again"].into_iter().chain(models.iter().copied()).chain(["line"]);
     let mut table = new_table(head, width);
     for row in found.lines.iter().take(top) {
         let shares = [row.timer, row.timer2].into_iter();
-        let shares = shares.chain(models.iter().map(|model| row.models[model])).map(percent);
+        let shares = shares.chain(models.iter().map(|model| row.models[*model])).map(percent);
         let file = row.line.file.rsplit('/').next().unwrap_or(&row.line.file);
         table.add_row(shares.chain([format!("{file}:{} {}", row.line.line, row.function)]));
     }
@@ -66,7 +66,7 @@ fn agreements(models: &[Judged], width: usize) -> String {
     for judged in models {
         let agreement = &judged.agreement;
         table.add_row([
-            match judged.model {
+            match &*judged.model {
                 "timer2" => "the timer again".to_owned(),
                 model => model.to_owned(),
             },

@@ -4,6 +4,7 @@
 //! only files that were compiled are read, which the recording user has anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,6 +12,9 @@ use std::time::{Duration, SystemTime};
 use md5::{Digest, Md5};
 use memlode_files::{Folder, SOURCE, Stored};
 use memlode_trace::Trace;
+use memlode_trace::sites::SiteTable;
+
+use crate::text::printable;
 
 /// Endings of sources without a checksum: compilers that write none are those of Fortran, and of C and C++ for DWARF 4.
 const ENDINGS: &[&str] = &[
@@ -26,6 +30,47 @@ pub struct Compiled {
     directories: Vec<PathBuf>,
     /// When the recorded program was started.
     started: SystemTime,
+    /// Files and folders whose text is never read.
+    confidential: Vec<PathBuf>,
+}
+
+/// A name that no source of a program goes by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchSource(PathBuf);
+
+impl fmt::Display for NoSuchSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.0.display().to_string();
+        write!(f, "no source of the program is called {}, or lies in a folder of that name", printable(&name))
+    }
+}
+
+impl std::error::Error for NoSuchSource {}
+
+/// Returns whether a file goes by a name, or lies in a folder that does: by the last parts of the path, as compilers
+/// wrote it or without its `..`, or where both lead.
+fn is_in(file: &Path, name: &Path) -> bool {
+    let tail = without_detours(name);
+    let goes_by =
+        |file: &Path| tail.file_name().is_some() && file.ancestors().any(|part| part.ends_with(&tail));
+    let real = |path: &Path| path.canonicalize().ok();
+    let is_there = || real(file).zip(real(name)).is_some_and(|(file, name)| file.starts_with(name));
+    goes_by(file) || goes_by(&without_detours(file)) || is_there()
+}
+
+/// A path without `.` and `..`, as far as its own parts tell.
+fn without_detours(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if parts.file_name().is_some() => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts
 }
 
 impl Compiled {
@@ -39,7 +84,25 @@ impl Compiled {
         let directories = names.sources().directories.iter().map(|&name| names.string(name).into()).collect();
         let started = Duration::from_millis(trace.manifest().info.started_unix_ms);
         let started = SystemTime::UNIX_EPOCH.checked_add(started).unwrap_or(SystemTime::UNIX_EPOCH);
-        Compiled { checksums, directories, started }
+        Compiled { checksums, directories, started, confidential: Vec::new() }
+    }
+
+    /// Never reads the text of these files, or of files in these folders. Each is named by the last parts of its
+    /// path, as many as tell it from others, or as it is found from here.
+    ///
+    /// # Errors
+    /// The first name that no source of the program goes by: its text would be shown.
+    pub fn hiding(mut self, names: &SiteTable, confidential: &[PathBuf]) -> Result<Compiled, NoSuchSource> {
+        let files = names.functions().iter().filter_map(|function| function.file);
+        let files: BTreeSet<PathBuf> = files.map(|file| names.path(file).into()).collect();
+        for name in confidential {
+            let is_known = files.iter().chain(self.checksums.keys()).any(|file| is_in(file, name));
+            if !is_known {
+                return Err(NoSuchSource(name.clone()));
+            }
+        }
+        self.confidential = confidential.to_vec();
+        Ok(self)
     }
 
     /// Reads a source of at most [`SOURCE`] bytes if it is the text that was compiled.
@@ -47,6 +110,9 @@ impl Compiled {
     /// # Errors
     /// The end of a sentence with the reason why it is not, or cannot be read: *it is not there*.
     pub fn read(&self, file: &Path) -> Result<Vec<u8>, String> {
+        if self.confidential.iter().any(|name| is_in(file, name)) {
+            return Err("it is confidential".to_string());
+        }
         let Some(checksums) = self.checksums.get(file) else { return self.unchecked(file) };
         let bytes = memlode_files::read_stored(file, SOURCE).map_err(cannot)?;
         match checksums.contains(&<[u8; 16]>::from(Md5::digest(&bytes))) {
@@ -121,6 +187,7 @@ mod tests {
             checksums: BTreeMap::new(),
             directories: vec![directory.to_owned()],
             started,
+            confidential: Vec::new(),
         };
         let shown = |directory: &Path, name: &str| {
             compiled(directory, started).read(name.as_ref()).map(|text| String::from_utf8(text).unwrap())
@@ -148,10 +215,31 @@ mod tests {
         let sum = 0x9e10_7d9d_372b_b682_6bd8_1d35_42a4_19d6_u128.to_be_bytes();
         let read = |sum| {
             let checksums = BTreeMap::from([(name.clone(), BTreeSet::from([sum]))]);
-            let compiled = Compiled { checksums, directories: Vec::new(), started: SystemTime::now() };
+            let (directories, started) = (Vec::new(), SystemTime::now());
+            let compiled = Compiled { checksums, directories, started, confidential: Vec::new() };
             compiled.read(&name).map(|text| text.len())
         };
         assert_eq!(read(sum), Ok(43));
         assert_eq!(read([0; 16]), Err("it is not the text that was compiled".to_string()));
+    }
+
+    #[test]
+    fn a_confidential_file_goes_by_the_end_of_its_path() {
+        let is_in = |file: &str, name: &str| super::is_in(Path::new(file), Path::new(name));
+        let file = "/work/build/../src/crypto/keys.c";
+        for name in [
+            "keys.c",
+            "crypto/keys.c",
+            "./keys.c",
+            "src/crypto",
+            "crypto/",
+            "/work/src/crypto/keys.c",
+            "/work",
+        ] {
+            assert!(is_in(file, name), "{name}");
+        }
+        for name in ["eys.c", "key", "src/keys.c", "/src/crypto", "/crypto/keys.c", "", "."] {
+            assert!(!is_in(file, name), "{name}");
+        }
     }
 }

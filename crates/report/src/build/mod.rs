@@ -2,6 +2,7 @@
 
 mod comparison;
 pub mod compiled;
+pub(crate) mod handles;
 pub mod instructions;
 pub mod listing;
 pub mod naming;
@@ -99,7 +100,7 @@ pub fn report_costing(
         before: &[],
     });
     let access = |(what, place): &(What, Place)| builder.access(what, place);
-    Report {
+    let mut report = Report {
         trace: builder.recording(trace, replayed, sample),
         machine: simulated(machine, &levels, profile),
         total: builder.row(model::Everything {}, &total),
@@ -130,7 +131,9 @@ pub fn report_costing(
         }),
         remote: profile.remote,
         instructions: costs.knows_instructions().then(|| instructions(profile, names)),
-    }
+    };
+    handles::name_findings(names, &mut report);
+    report
 }
 
 /// The instructions that accesses of a profile stand among.
@@ -423,6 +426,7 @@ impl Builder<'_> {
         let analyses::Subject::Line { what, place } = finding.subject;
         let cost = finding.cost;
         model::Finding {
+            handle: String::new(),
             analysis: finding.analysis.into(),
             subject: self.access(&what, &place),
             numbers: self.numbers(&finding.counts, &finding.wait, finding.errors.as_ref()),

@@ -1,11 +1,11 @@
 //! The text of the lines that findings are about, read from the program's sources.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memlode_trace::Trace;
 
-use super::compiled::Compiled;
+use super::compiled::{Compiled, NoSuchSource};
 use crate::model::{CommandAnswer, CommandFindings, Position, SourceLine, SourceText};
 
 /// The sources of a program as they were compiled; each file is read once.
@@ -47,6 +47,14 @@ impl Sources {
     /// Prepares to show lines of the program of `trace`, with a number of neighbours on each side.
     pub fn new(trace: &Trace, context: u32) -> Sources {
         Sources { context, compiled: Compiled::of(trace), files: BTreeMap::new() }
+    }
+
+    /// Never shows the text of these files, or of files in these folders.
+    ///
+    /// # Errors
+    /// The first name that no source of the program goes by.
+    pub fn hiding(self, trace: &Trace, confidential: &[PathBuf]) -> Result<Sources, NoSuchSource> {
+        Ok(Sources { compiled: self.compiled.hiding(trace.sites(), confidential)?, ..self })
     }
 
     /// Adds the source lines to the findings of a report, or to the edits that are worth it.

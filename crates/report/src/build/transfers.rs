@@ -126,6 +126,7 @@ impl Builder<'_> {
             (
                 between.class,
                 SharedData {
+                    handle: String::new(),
                     object: self.object(between.class),
                     stack_of: stack_of(found, between.class, sum.costliest()),
                     line: hexadecimal(sum.costliest()),
@@ -176,6 +177,7 @@ impl Builder<'_> {
                 edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             };
             SharedObject {
+                handle: String::new(),
                 object: self.object(class),
                 stack_of: stack_of(found, class, costliest),
                 transfers: pairs().map(|pair| pair.transfers).sum(),
@@ -198,6 +200,7 @@ impl Builder<'_> {
             self.access(&what(self.names, site, true), &place(self.names, site))
         };
         SharedLock {
+            handle: String::new(),
             object: self.object(lock.class),
             access: lock.site.map(access),
             locks: lock.locks,
@@ -205,7 +208,8 @@ impl Builder<'_> {
             takes: lock.takes,
             changes: lock.changes,
             most_changes: lock.most_changes,
-            ms: ms(lock.cycles),
+            // The sum of no pairs is -0.
+            ms: ms(lock.cycles + 0.0),
             most_ms: ms(lock.most_cycles),
         }
     }

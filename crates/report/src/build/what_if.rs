@@ -5,13 +5,13 @@ use memlode_attribute::sharing::OwnMember;
 use memlode_layout::Edit;
 use memlode_trace::sites::StringId;
 use memlode_whatif::advise::{
-    Advised, Baseline, CostliestAccess, EditOutcome, Searched, Trial, Winner, written,
+    Advised, Baseline, CostliestAccess, EditOutcome, Rejected, Searched, Trial, Winner, written,
 };
 use memlode_whatif::hot_cold::Chart;
 use memlode_whatif::placement::Footprint;
 use memlode_whatif::plan::{Plan, PlanDoubt};
 
-use super::{comparison, records, report, report_costing};
+use super::{comparison, handles, records, report, report_costing};
 use crate::model::{self, Data, Report};
 
 /// Builds the report of the unedited trace.
@@ -60,7 +60,7 @@ pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice
         machine: baseline.machine.name.clone(),
         noise,
         worth_it,
-        rejected: found.rejected.clone(),
+        rejected: found.rejected.iter().map(|rejected| self::rejected(baseline, rejected)).collect(),
         latent: found.latent.clone(),
         pairs: found.pairs.clone(),
         aliased: found.aliased.clone(),
@@ -68,6 +68,11 @@ pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice
         structures: charts(baseline, &found.charts),
         left_off: found.left_off,
     }
+}
+
+fn rejected(baseline: &Baseline, rejected: &Rejected) -> model::RejectedEdits {
+    let handle = handles::of_edits(baseline.trace.sites(), &rejected.edits);
+    model::RejectedEdits { handle, rejected: rejected.clone() }
 }
 
 fn what_if_beside(
@@ -81,6 +86,7 @@ fn what_if_beside(
     let as_it_would_be =
         report_costing(&baseline.trace, &baseline.machine, profile, replayed, sharing.as_ref(), costs);
     model::WhatIf {
+        handle: handles::of_edits(baseline.trace.sites(), edits),
         edits: edits.iter().map(ToString::to_string).collect(),
         verdict: *verdict,
         gain: outcome.gain(),

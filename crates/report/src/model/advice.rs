@@ -17,7 +17,7 @@ pub struct Advice {
     /// Edits that are worth it, replayed in full; the one that gains most first.
     pub worth_it: Vec<WhatIf>,
     /// Edits that were tried and are not, the best first.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedEdits>,
     /// Objects that threads would take from each other if they began elsewhere, and do not where they begin now.
     pub latent: Vec<LatentSharing>,
     /// Objects of which threads write neighbouring lines, one of a pair of lines each.
@@ -31,6 +31,16 @@ pub struct Advice {
     /// The reason why not everything was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_off: Option<LeftOff>,
+}
+
+/// Edits that are not worth it, under a short name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RejectedEdits {
+    /// A short name of the edits, which other recordings of the program give them, too.
+    pub handle: String,
+    /// The edits, and what they gain.
+    #[serde(flatten)]
+    pub rejected: Rejected,
 }
 
 /// A live structure.

@@ -55,6 +55,8 @@ pub struct Change<S> {
     /// Its subject, from the last report that has it.
     #[serde(flatten)]
     pub subject: S,
+    /// The handles of the findings of either report that are about it.
+    pub findings: Vec<String>,
     /// Its status.
     pub status: Status,
     /// Cycles that it waits more, or less, by the cost model: rows are ranked by this.
@@ -86,6 +88,8 @@ pub enum Status {
 /// The effect of an edit on a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WhatIf {
+    /// A short name of the edits, which other recordings of the program give them, too.
+    pub handle: String,
     /// The edits in their short form.
     pub edits: Vec<String>,
     /// The verdict: `worth_it`, `neutral` or `worse`.

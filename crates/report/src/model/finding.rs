@@ -7,6 +7,8 @@ use super::{Access, NotRecorded, Numbers, Object, Position, Row, SourceText, Wor
 /// One finding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
+    /// A short name of analysis, data, function and file, which other recordings of the program give it, too.
+    pub handle: String,
     /// The analysis that found it.
     pub analysis: Word,
     /// The data and the line that it is about.

@@ -22,7 +22,7 @@ mod transfers;
 
 use std::borrow::Cow;
 
-pub use advice::{Advice, MarkedMember, StructureChart};
+pub use advice::{Advice, MarkedMember, RejectedEdits, StructureChart};
 pub use answer::{CommandAnswer, CommandFindings};
 pub use comparison::{
     Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,

@@ -50,6 +50,8 @@ pub struct Transfers {
 /// Two accesses that take lines from each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedData {
+    /// A short name of the kind, the object and both accesses, which other recordings of the program give it, too.
+    pub handle: String,
     /// The object that the lines are of.
     pub object: Object,
     /// The thread on whose stack the costliest line is, if no object is known.
@@ -73,6 +75,8 @@ pub struct SharedData {
 /// An object that threads take lines of from each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedObject {
+    /// A short name of the object, which other recordings of the program give it, too.
+    pub handle: String,
     /// The object.
     pub object: Object,
     /// The thread on whose stack the costliest line is, if no object is known.
@@ -96,6 +100,8 @@ pub struct SharedObject {
 /// Locks of one kind of object that several threads take in one place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedLock {
+    /// A short name of the object and its lock, which other recordings of the program give it, too.
+    pub handle: String,
     /// The object that they lie in.
     pub object: Object,
     /// An access that takes one; none if a library does.

@@ -2,6 +2,9 @@
 
 mod align;
 
+use std::collections::BTreeSet;
+
+use crate::about::{self, About, Subject};
 use crate::model::{Change, Compared, Comparison, Numbers, Report, Row, Status};
 
 use align::{Aligned, align};
@@ -9,14 +12,15 @@ use align::{Aligned, align};
 /// Aligns two reports. `run_cycles` are those of each; `noise` is the part of them that placement alone changes.
 pub fn comparison(before: &Report, after: &Report, run_cycles: [f64; 2], noise: Option<f64>) -> Comparison {
     let least = noise.unwrap_or(0.0) * run_cycles[0];
+    let findings = [about::all(before), about::all(after)];
     Comparison {
         before: compared(before, run_cycles[0]),
         after: compared(after, run_cycles[1]),
         noise,
-        data: changes(&before.data, &after.data, least),
-        lines: changes(&before.lines, &after.lines, least),
-        objects: changes(&before.objects, &after.objects, least),
-        types: changes(&before.types, &after.types, least),
+        data: changes(&before.data, &after.data, least, &findings),
+        lines: changes(&before.lines, &after.lines, least, &findings),
+        objects: changes(&before.objects, &after.objects, least, &findings),
+        types: changes(&before.types, &after.types, least, &findings),
     }
 }
 
@@ -33,11 +37,16 @@ fn compared(report: &Report, run_cycles: f64) -> Compared {
     }
 }
 
-fn changes<S: Clone + Aligned>(before: &[Row<S>], after: &[Row<S>], least: f64) -> Vec<Change<S>> {
+fn changes<S: Clone + Aligned + Subject>(
+    before: &[Row<S>],
+    after: &[Row<S>],
+    least: f64,
+    findings: &[Vec<About<'_>>; 2],
+) -> Vec<Change<S>> {
     let subjects = |rows: &'_ [Row<S>]| rows.iter().map(|row| row.subject.clone()).collect::<Vec<S>>();
     let pairs = align(&subjects(before), &subjects(after));
     let row = |pair: (Option<usize>, Option<usize>)| {
-        change(pair.0.map(|at| &before[at]), pair.1.map(|at| &after[at]), least)
+        change([pair.0.map(|at| &before[at]), pair.1.map(|at| &after[at])], least, findings)
     };
     let mut changes: Vec<Change<S>> = pairs.into_iter().filter_map(row).collect();
     changes.sort_by(|a, b| {
@@ -47,7 +56,11 @@ fn changes<S: Clone + Aligned>(before: &[Row<S>], after: &[Row<S>], least: f64) 
     changes
 }
 
-fn change<S: Clone>(before: Option<&Row<S>>, after: Option<&Row<S>>, least: f64) -> Option<Change<S>> {
+fn change<S: Clone + Subject>(
+    [before, after]: [Option<&Row<S>>; 2],
+    least: f64,
+    findings: &[Vec<About<'_>>; 2],
+) -> Option<Change<S>> {
     let subject = after.or(before)?.subject.clone();
     let stalls = |row: Option<&Row<S>>| row.map_or(0, |row| row.numbers.stall_cycles as i64);
     let cycles = |row: Option<&Row<S>>| row.map_or(0.0, |row| row.numbers.wait.cycles);
@@ -60,8 +73,14 @@ fn change<S: Clone>(before: Option<&Row<S>>, after: Option<&Row<S>>, least: f64)
         _ => Status::Worse,
     };
     let numbers = |row: Option<&Row<S>>| -> Option<Numbers> { row.map(|row| row.numbers.clone()) };
+    let sides = [before, after].into_iter().zip(findings);
+    let handles = sides.flat_map(|(row, all)| {
+        let about = move |about: &&About<'_>| row.is_some_and(|row| row.subject.is_of(about));
+        all.iter().filter(about).map(|about| about.handle.to_string())
+    });
     Some(Change {
         subject,
+        findings: handles.collect::<BTreeSet<_>>().into_iter().collect(),
         status,
         wait_cycles_change: (changed * 10.0).round() / 10.0,
         stall_cycles_change: stalls(after) - stalls(before),

@@ -14,13 +14,13 @@ use super::sentences::note;
 use super::terminal::findings::{advice, facts};
 use super::terminal::report::wait;
 use super::terminal::sample::{lines as sample_lines, not_told_apart, stall_share};
-use super::terminal::shared::run_cycles;
 use super::terminal::{self, verdict};
 use super::text::{bytes, count, milliseconds, percent, percent_of, printable};
 use crate::model::{
-    Access, Advice, Comparison, Doubt, Edit, Finding, Home, LatenciesKnown, Object, Position, Report,
-    SourceText, Transfers, WhatIf,
+    Access, Advice, Comparison, Doubt, Edit, Finding, Home, LatenciesKnown, Object, Position, RejectedEdits,
+    Report, SourceText, Transfers, WhatIf,
 };
+use crate::ranked::run_cycles;
 
 pub use shared::SharedWords;
 
@@ -421,7 +421,7 @@ fn edits(tried: &Advice, commands: &Commands<'_>) -> Vec<EditWords> {
         confidence: plain(&terminal::confidence(item)),
         command: format!("{} --patch memlode.patch", command(&item.edits)),
     });
-    let rejected = tried.rejected.iter().map(|item| {
+    let rejected = tried.rejected.iter().map(|RejectedEdits { rejected: item, .. }| {
         let text = written(&item.edits);
         EditWords {
             edit: printable(&text).into_owned(),

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::{Commands, data_name, object_name, place_name};
 use crate::model::{Report, SharedObject};
-use crate::render::terminal::shared::{costly, fact, pairs, run_cycles, saved};
+use crate::ranked::{costly, run_cycles};
+use crate::render::terminal::shared::{fact, pairs, saved};
 use crate::render::text::{milliseconds, percent_of, printable};
 
 /// The words of an object that threads take lines of.

@@ -13,7 +13,7 @@ use super::record::draw_with;
 use super::source::source;
 use super::style::apart;
 use super::transfers;
-use crate::model::{Advice, Level, Position, StructureChart, WhatIf};
+use crate::model::{Advice, Level, Position, RejectedEdits, StructureChart, WhatIf};
 use crate::render::text::{brief, count, percent_of, printable};
 
 /// Columns of the longest bar.
@@ -82,16 +82,16 @@ pub fn advice(found: &Advice, style: Style) -> String {
             String::new()
         };
         let _ = writeln!(out, "\n{}{of}", style.heading("Considered and rejected"));
-        for rejected in &found.rejected[..shown] {
+        for RejectedEdits { handle, rejected } in &found.rejected[..shown] {
             let part = if rejected.is_whole { "" } else { " on a part of the trace" };
             let text = format!(
-                "{}: {}{part}, {}",
+                "{}: {}{part}, {}  {handle}",
                 printable(&written(&rejected.edits)),
                 gain(rejected.gain),
                 match rejected.verdict {
                     memlode_whatif::noise::Verdict::WorthIt => "less than another edit of the type",
                     other => verdict(other),
-                }
+                },
             );
             out += &style.indented(2, &text);
         }
@@ -178,7 +178,7 @@ pub fn advice_sentences(item: &WhatIf) -> Vec<String> {
 /// Advice in two or three lines.
 fn one(number: usize, item: &WhatIf, style: Style) -> String {
     let edits: Vec<_> = item.edits.iter().map(|edit| printable(edit)).collect();
-    let mut out = format!("{number:>2}. {}\n", style.advice(&edits.join("; ")));
+    let mut out = format!("{number:>2}. {}  {}\n", style.advice(&edits.join("; ")), item.handle);
     if let Some(at) = &item.at {
         let line = access_label(&at.access, 0).fit(style.width.saturating_sub(4));
         out += &format!("    {}\n", style.heading(&line));

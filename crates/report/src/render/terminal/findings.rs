@@ -12,6 +12,7 @@ use crate::model::{
     Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
     SharedObject,
 };
+use crate::ranked::{Ranked, ranked, run_cycles};
 use crate::render::sentences::executions;
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 
@@ -37,7 +38,7 @@ pub fn findings(report: &Report, style: Style) -> String {
         return out;
     }
     let is_mixed = ranked.iter().any(|finding| matches!(finding, Ranked::Shared(_)));
-    let run_cycles = is_mixed.then(|| shared::run_cycles(report));
+    let run_cycles = is_mixed.then(|| run_cycles(report));
     let heading = match &report.trace.sample {
         None if is_mixed => "Findings, by modelled cycles that threads wait or lose to each other",
         None => "Findings, by modelled cycles of waiting for data",
@@ -72,27 +73,6 @@ pub fn findings(report: &Report, style: Style) -> String {
     out
 }
 
-/// A finding of any kind.
-enum Ranked<'r> {
-    /// Data that a thread waits for.
-    Waits(&'r Finding),
-    /// An object that threads take lines of from each other.
-    Shared(&'r SharedObject),
-}
-
-/// All findings in one list, the costliest first.
-fn ranked(report: &Report) -> Vec<Ranked<'_>> {
-    let cycles = |finding: &Ranked<'_>| match finding {
-        Ranked::Waits(finding) => finding.cost.wait_cycles,
-        Ranked::Shared(object) => object.cycles as f64,
-    };
-    let waits = report.findings.iter().map(Ranked::Waits);
-    let mut all: Vec<Ranked<'_>> =
-        waits.chain(shared::costly(report).into_iter().map(Ranked::Shared)).collect();
-    all.sort_by(|a, b| cycles(b).total_cmp(&cycles(a)));
-    all
-}
-
 /// The objects whose lines threads take from each other, as far as they are findings.
 pub fn listed(report: &Report) -> Vec<&SharedObject> {
     let shown = ranked(report).into_iter().take(FINDINGS);
@@ -115,8 +95,7 @@ pub fn finding_sentences(report: &Report, finding: &Finding) -> Vec<String> {
     all.map(|sentence| apart(&sentence)).collect()
 }
 
-/// `1. arc.state  before.c:51 price_block  56% of the wait`; where that is too long, the line comes
-/// below.
+/// `F1  arc.state  before.c:51 price_block  56% of the wait  3fa9c21b`; where that is too long, the line comes below.
 ///
 /// If losses of threads are listed as well, shares are of the run's cycles.
 fn headline(out: &mut String, (number, finding): (usize, &Finding), run_cycles: Option<f64>, style: Style) {
@@ -129,14 +108,15 @@ fn headline(out: &mut String, (number, finding): (usize, &Finding), run_cycles: 
     };
     let Access { data, position } = &finding.subject;
     let (data, place) = (data_label(data, 0), place_label(position, 0));
-    let room = style.width.saturating_sub(INDENT + 2 + 2 + share.chars().count());
+    let handle = &finding.handle;
+    let room = style.width.saturating_sub(INDENT + 2 + 2 + share.chars().count() + 2 + handle.len());
     if data.width() + place.least_width() <= room {
         let place = place.fit(room - data.width());
         let (data, place) = (style.culprit(&data.whole()), style.heading(&place));
-        let _ = writeln!(out, "{number:2}. {data}  {place}  {}", style.heading(&share));
+        let _ = writeln!(out, "F{number:<2} {data}  {place}  {}  {handle}", style.heading(&share));
     } else {
         let data = style.culprit(&data.fit(room));
-        let _ = writeln!(out, "{number:2}. {data}  {}", style.heading(&share));
+        let _ = writeln!(out, "F{number:<2} {data}  {}  {handle}", style.heading(&share));
         let place = place.fit(style.width.saturating_sub(INDENT));
         let _ = writeln!(out, "    {}", style.heading(&place));
     }

@@ -6,31 +6,14 @@ use super::Style;
 use super::names::{data_label, object_label, place_label};
 use super::sharing::side;
 use crate::model::{Report, SharedData, SharedObject, Transfers};
+use crate::ranked::run_cycles;
 use crate::render::text::{count, milliseconds, percent_of, printable};
-
-/// An object for which threads lose this part of a run's cycles is a finding.
-const LEAST: f64 = 0.02;
 
 /// Pairs of accesses that are shown.
 const PAIRS: usize = 3;
 
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
-
-/// Returns the modelled cycles of a run, including those that threads lose to each other.
-pub fn run_cycles(report: &Report) -> f64 {
-    let wait = &report.total.numbers.wait;
-    let lost = report.sharing.as_ref().map_or(0.0, |found| found.cycles as f64);
-    wait.cycles + wait.first_touch_cycles + wait.instruction_cycles + lost
-}
-
-/// The objects that cost so much that each is a finding, the costliest first.
-pub fn costly(report: &Report) -> Vec<&SharedObject> {
-    let Some(found) = &report.sharing else { return Vec::new() };
-    let least = LEAST * run_cycles(report);
-    let costly = |object: &&SharedObject| object.cycles as f64 >= least && object.transfers > found.one_in;
-    found.objects.iter().filter(costly).collect()
-}
 
 /// One finding: the object, the accesses that take its lines from each other, and the change to
 /// make.
@@ -42,8 +25,11 @@ pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Sty
     let share = format!("{share} of the cycles: threads take its lines from each other");
     let access = &first.missed.access;
     let label = data_label(&access.data, 0);
-    let mut out =
-        format!("{number:2}. {}  {}\n", style.culprit(&label.fit(style.width / 3)), style.heading(&share));
+    let handle = &object.handle;
+    let taken = INDENT + 2 + share.chars().count() + 2 + handle.len();
+    let room = style.width.saturating_sub(taken).clamp(16, style.width.max(48) / 3);
+    let label = style.culprit(&label.fit(room));
+    let mut out = format!("F{number:<2} {label}  {}  {handle}\n", style.heading(&share));
     let place = place_label(&access.position, 0).fit(style.width.saturating_sub(INDENT));
     let _ = writeln!(out, "    {}", style.heading(&place));
     out += &style.indented(INDENT, &fact(object));

@@ -82,8 +82,9 @@ pub fn lock(lock: &SharedLock) -> String {
         None => object_label(&lock.object, 0).whole(),
     };
     let of = if lock.locks == 1 { String::new() } else { format!(" ({} of them)", count(lock.locks)) };
+    let handle = &lock.handle;
     format!(
-        "lock: {name}{of}, taken {} times by {} threads; as recorded it came from another thread {} times, and {} were lost to \
+        "lock {handle}: {name}{of}, taken {} times by {} threads; as recorded it came from another thread {} times, and {} were lost to \
          its lines; if threads took turns, {} times, and about {}",
         count(lock.takes),
         lock.threads.len(),
@@ -118,8 +119,13 @@ fn write_row(out: &mut String, row: &SharedData, by: &str, is_part: bool, style:
     };
     // Transfers count for those that were left out, too; which lines those were of is not known.
     let lines = if is_part { format!("{lines} or more") } else { lines };
-    let room = style.width.saturating_sub(21).max(24);
-    let _ = writeln!(out, "  {:<15} {} transfers of {lines}", milliseconds(row.ms), count(row.transfers));
+    let (room, handle) = (style.width.saturating_sub(21).max(24), &row.handle);
+    let _ = writeln!(
+        out,
+        "  {:<15} {} transfers of {lines}  {handle}",
+        milliseconds(row.ms),
+        count(row.transfers)
+    );
     let _ = writeln!(out, "  {:<15} {}", "waiting", side(&row.missed, style));
     if let Some(written) = &row.written {
         let _ = writeln!(out, "  {by:<15} {}", side(written, style));
