@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use memlode_analyses::{BadArgument, BadPart, Reads, all, parts};
+use memlode_analyses::{BadArgument, BadPart, Reads, all, findings_of, parts};
 use memlode_attribute::sharing::sharing;
 use memlode_attribute::{CostModel, Profile, Simulation, Source, has_gaps};
 use memlode_export::tables::{Counted, ExportedTable, ReportTable, of_analysis};
@@ -182,7 +182,15 @@ impl Reported {
             false => sharing(trace, &profile, &machine, None, workers),
         };
         let costs = CostModel::new(&profile, trace.sites(), &machine);
-        let report = build::report_costing(trace, &machine, &profile, &replayed, losses.as_ref(), &costs);
+        let report = build::report(build::Inputs {
+            trace,
+            machine: &machine,
+            profile: &profile,
+            costs: &costs,
+            replayed: &replayed,
+            sharing: losses.as_ref(),
+            findings: findings_of(trace, &machine, &profile, &costs),
+        });
         let answer = CommandAnswer::from(CommandFindings::Report(Box::new(report)));
         if let Some(asked) = if is_off() { None } else { Lookup::new(question(identity), &[trace]) } {
             // Where nothing can be written, it is computed again the next time.

@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "sample",
             "machine",
             "counters",
+            "measure",
             "replay",
             "attribute",
             "analyses",
@@ -78,7 +79,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("clang-sys", &["patch"]),
     ("statrs", &["measure"]),
     ("rand", &["sample", "measure", "whatif"]),
-    ("plotters", &["measure"]),
+    ("plotters", &["report"]),
     ("perf-event2", &["sample", "counters"]),
     ("iced-x86", &["symbols"]),
     ("gimli", &["symbols"]),
@@ -98,7 +99,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("anyhow", &["cli"]),
     ("indicatif", &["cli"]),
     ("signal-hook", &["cli"]),
-    ("comfy-table", &["report", "measure"]),
+    ("comfy-table", &["report"]),
     ("textwrap", &["report"]),
     ("unicode-width", &["report"]),
     ("anstyle", &["report", "cli"]),
@@ -117,6 +118,9 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("todo!", &[], "unfinished"),
     ("unimplemented!", &[], "unfinished"),
 ];
+
+/// Calls that run a replay or an analysis. A report is made of what was found, and finds nothing.
+const RUNS: &[&str] = &["Simulation::of(", "findings_of(", ".begin("];
 
 /// Calls that open a file by its name. A stranger's name may lead to a FIFO, a device or through a link, so
 /// `crates/files` alone makes them, but for the files of [`OPENS`].
@@ -245,6 +249,14 @@ fn words(name: &str, text: &str) -> Vec<(usize, String)> {
         for (word, rooms, why) in WORDS {
             if !rooms.contains(&name) && contains_word(code, word) {
                 found.push((number, format!("{word} in {name}: {why}")));
+            }
+        }
+        for word in RUNS {
+            if name == "report" && code.contains(word) {
+                found.push((
+                    number,
+                    format!("{word}…): a report is made of what was found, and runs nothing"),
+                ));
             }
         }
         for word in SIMULATE_WITHOUT {
@@ -403,6 +415,7 @@ mod tests {
         assert_eq!(words("trace", "// println!\n/// todo!()\nlet blueprint!").len(), 0);
         assert_eq!(words("cli", "println!()").len(), 0);
         assert_eq!(words("simulate", "use std::fs;").len(), 1);
+        assert_eq!(words("report", "let found = findings_of(trace);").len(), 1);
         assert_eq!(words("trace", "#[cfg(test)]\nmod tests {\n println!();").len(), 0);
         assert_eq!(opened("trace", "a.rs", "let f = fs::read(p);").len(), 1);
         assert_eq!(opened("trace", "a.rs", "let f = sysfs::read(p); fs::read_dir(p);").len(), 0);

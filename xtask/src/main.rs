@@ -18,6 +18,7 @@ mod prose;
 mod remedies;
 mod rooms;
 mod schema;
+mod wordless;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Check => law::check(&root).and_then(|mut problems| {
             problems.extend(rooms::check(&root)?);
             problems.extend(exported::check(&root)?);
+            problems.extend(wordless::check(&root)?);
             problems.extend(generate::stale(&root)?);
             problems.extend(figures::unsourced(&root)?);
             problems.extend(comments::fragments(&root)?);

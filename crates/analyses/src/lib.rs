@@ -1,5 +1,17 @@
 //! Analyses of a trace: from counts and accesses to findings and tables.
 //!
+//! ```
+//! use memlode_attribute::{CostModel, Simulation, Source};
+//!
+//! let trace = std::sync::Arc::new(memlode_trace::Trace::open("fixtures/offenders/trace".as_ref())?);
+//! let (source, machine) = (Source::Stored(trace.clone()), memlode_machine::Machine::find("generic")?);
+//! let (profile, _) = Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(()))?;
+//! let costs = CostModel::new(&profile, trace.sites(), &machine);
+//! let findings = memlode_analyses::findings_of(&trace, &machine, &profile, &costs);
+//! assert_eq!(findings[0].analysis, "offenders");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! counted cells ──────────────┐
 //! accesses with their answers ┴─► Analysis: observe, merge, finish ──► Found: tables, findings
@@ -44,12 +56,24 @@ pub use view::View;
 
 pub use analyses::timeline::Every;
 
-use memlode_attribute::Cell;
+use memlode_attribute::annotate::Cells;
 use memlode_attribute::place::{Place, What};
+use memlode_attribute::tables::Tables;
+use memlode_attribute::{Cell, CostModel, Profile};
+use memlode_machine::Machine;
+use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
+/// Returns what all analyses of counted cells find in the counts of a run, the costliest first.
+pub fn findings_of(trace: &Trace, machine: &Machine, profile: &Profile, costs: &CostModel) -> Vec<Finding> {
+    let (levels, latencies) = (machine.served_by(), machine.latencies());
+    let tables = Tables::of_run(trace, profile, &latencies, costs);
+    let cells = Cells::default();
+    findings(&View { counted: Some(&tables), ..View::of(trace, machine, (&levels, &latencies), &cells) })
+}
+
 /// Returns what all analyses of counted cells find in the counts of a view, the costliest first.
-pub fn findings(view: &View<'_>) -> Vec<Finding> {
+fn findings(view: &View<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for known in all().iter().filter(|known| known.meta.reads == Reads::Cells) {
         if let Ok(running) = known.begin(&Arguments::default()) {

@@ -1,5 +1,15 @@
 //! Join events with names and objects.
 //!
+//! ```
+//! use memlode_attribute::{Simulation, Source};
+//!
+//! let trace = memlode_trace::Trace::open("../analyses/fixtures/offenders/trace".as_ref())?;
+//! let (source, machine) = (Source::Stored(trace.into()), memlode_machine::Machine::find("generic")?);
+//! let (profile, replayed) = Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(()))?;
+//! assert!(replayed.damaged.is_empty() && profile.cells.iter().any(|cell| cell.counts.misses(0) > 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //!   drive/                    count/                       profile.rs                 read/
 //!   Simulation of a    ──►     Profiler: access ──► cell ──► cells: thread × site ──►  tables: lines, members, types,

@@ -7,7 +7,6 @@ use memlode_analyses::{Arguments, BadArgument, Reads, Registered, Run, Table, Vi
 use memlode_attribute::annotate::Annotations;
 use memlode_attribute::simulators::ImpossibleMachine;
 use memlode_attribute::{Simulation, Source};
-use memlode_export::level_names;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::sites::SiteTable;
@@ -59,7 +58,7 @@ pub fn run(
     watch: impl Fn(usize),
 ) -> Result<(Vec<Table>, Replayed), ImpossibleMachine> {
     let mut annotations = Simulation::of(source, machine).rows(analyses.options())?;
-    let (levels, latencies) = (level_names(machine), machine.latencies());
+    let (levels, latencies) = (machine.served_by(), machine.latencies());
     while let Some(events) = annotations.next_batch() {
         // What the batch speaks of is known by now, even if the trace is still being written.
         let names = Names::of(source);

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use memlode_analyses::{Run, Table};
+use memlode_analyses::{Run, Table, findings_of};
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile, sharing};
 use memlode_attribute::simulators::{caches, detailed};
-use memlode_attribute::{DetailedProfile, Profile, Simulation, Source, TimedProfile, has_gaps};
+use memlode_attribute::{CostModel, DetailedProfile, Profile, Simulation, Source, TimedProfile, has_gaps};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
@@ -165,19 +165,34 @@ impl Analysed {
         }
     }
 
+    /// Returns what a report is made of: counts, and what analyses find in them.
+    pub fn inputs<'a>(
+        &'a self,
+        profile: &'a Profile,
+        costs: &'a CostModel,
+        sharing: Option<&'a SharingProfile>,
+    ) -> build::Inputs<'a> {
+        let Analysed { trace, machine, replayed, .. } = self;
+        let findings = findings_of(trace, machine, profile, costs);
+        build::Inputs { trace, machine, profile, costs, replayed, sharing, findings }
+    }
+
     /// Names everything that was found.
     pub fn answer(&self) -> CommandAnswer {
         let Analysed { trace, machine, found, replayed } = self;
         let mut unmet_pages = Vec::new();
         let found = match found {
             Found::Report(profile, part, sharing) => {
-                let mut report = build::report(trace, machine, profile, replayed, sharing.as_deref());
+                let costs = CostModel::new(profile, trace.sites(), machine);
+                let mut report = build::report(self.inputs(profile, &costs, sharing.as_deref()));
                 report.trace.notes.extend(part.clone());
                 CommandFindings::Report(Box::new(report))
             }
             Found::Simulation(profile, sharing) => {
                 unmet_pages.extend(profile.unmet_names());
-                let simulation = build::simulation(trace, machine, profile, replayed, sharing.as_deref());
+                let costs = CostModel::new(&profile.profile, trace.sites(), machine);
+                let inputs = self.inputs(&profile.profile, &costs, sharing.as_deref());
+                let simulation = build::simulation(inputs, profile);
                 CommandFindings::Simulation(Box::new(simulation))
             }
             Found::Timing(profile) => {

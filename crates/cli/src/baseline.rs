@@ -87,7 +87,7 @@ impl Host for Terminal {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.elapsed() >= PATIENCE {
             *told = Instant::now();
-            term::line(&format!("trying edits: step {number} of {of}"));
+            term::line(&terminal::tries(number, of));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use memlode_analyses::{Arguments, BadArgument, Reads, Run, all};
+use memlode_analyses::{Arguments, BadArgument, Reads, Run, all, findings_of};
 use memlode_attribute::sharing::Order;
 use memlode_attribute::{CostModel, Profile};
 use memlode_export::tables::{Counted, ExportedTable, ReportTable, of_analysis};
@@ -138,7 +138,15 @@ impl Reported {
             bail!("a report was asked for, and something else was found");
         };
         let costs = CostModel::new(&profile, trace.sites(), &machine);
-        let report = build::report_costing(&trace, &machine, &profile, &replayed, sharing.as_deref(), &costs);
+        let report = build::report(build::Inputs {
+            trace: &trace,
+            machine: &machine,
+            profile: &profile,
+            costs: &costs,
+            replayed: &replayed,
+            sharing: sharing.as_deref(),
+            findings: findings_of(&trace, &machine, &profile, &costs),
+        });
         for note in report.trace.notes.iter().map(note) {
             term::note(&note);
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
+use memlode_report::render::terminal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::term;
@@ -39,7 +40,7 @@ pub fn end_search_on_signals() -> Result<()> {
 pub fn unless_search_ended<T>(answer: Result<T>) -> Result<Option<T>> {
     match answer {
         Err(_) if is_search_ended() => {
-            term::line("stopped before any edit was tried");
+            term::line(terminal::NOTHING_TRIED);
             Ok(None)
         }
         answer => answer.map(Some),

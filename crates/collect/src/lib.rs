@@ -1,5 +1,18 @@
 //! The collector: shared-memory rings of traced programs to a trace directory.
 //!
+//! ```
+//! use memlode_collect::{Collector, CommandEnd, Destination, Options};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let destination = Destination::directory(&folder.path().join("trace"), false, Default::default())?;
+//! let collector = Collector::start(Options::new(destination))?;
+//! // A program that finds this socket in its environment is recorded; here none does.
+//! assert!(collector.socket_path().exists());
+//! let summary = collector.finish(CommandEnd { exit_code: Some(0), signal: None })?;
+//! assert!(summary.is_whole());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //!  program ── hello, images ──► socket ──► control ──► Process: memory, images, threads
 //!     │                                                   │

@@ -1,5 +1,15 @@
 //! Counters of processors and of the kernel, and the ratios that are made of them.
 //!
+//! ```
+//! use memlode_counters::table::EventTable;
+//!
+//! let name = EventTable::names().next().ok_or("no table")?;
+//! let table = EventTable::named(name)?;
+//! assert!(EventTable::named("a processor of tomorrow").is_err());
+//! # let _ = table;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //!   machines/events/*.toml ──► table    events of a processor by name, with their codes
 //!                                │

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use memlode_attribute::annotate::{AnnotatedAccesses, Cells, Why};
 use memlode_machine::Machine;
-use memlode_report::build;
 use memlode_simulate::{Cause, Translation};
 use memlode_trace::{Clock, Trace};
 
@@ -53,7 +52,7 @@ struct Texts {
 impl BatchEncoder {
     /// `causes`: whether the accesses have causes of their misses.
     pub fn new(trace: Arc<Trace>, machine: &Machine, causes: bool) -> BatchEncoder {
-        let levels = level_names(machine);
+        let levels = machine.served_by();
         let why = WhyColumns {
             translation: !machine.tlbs.is_empty(),
             alias: machine.in_flight.is_some(),
@@ -203,11 +202,6 @@ impl BatchEncoder {
             flag(|why| why.remote);
         }
     }
-}
-
-/// Returns the names of a machine's levels, memory last.
-pub fn level_names(machine: &Machine) -> Vec<String> {
-    build::served_by(&build::level_names(machine))
 }
 
 pub(crate) fn cause(cause: Cause) -> i8 {

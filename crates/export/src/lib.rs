@@ -1,5 +1,25 @@
 //! Annotated accesses, tables, stacks and findings for other programs.
 //!
+//! ```
+//! use memlode_export::{formats::csv, tables::ReportTable};
+//!
+//! # use memlode_attribute::{CostModel, Simulation, Source};
+//! # let trace = std::sync::Arc::new(memlode_trace::Trace::open("../analyses/fixtures/offenders/trace".as_ref())?);
+//! # let (source, machine) = (Source::Stored(trace.clone()), memlode_machine::Machine::find("generic")?);
+//! # let (profile, replayed) = Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(()))?;
+//! # let costs = CostModel::new(&profile, trace.sites(), &machine);
+//! # let report = memlode_report::build::report(memlode_report::build::Inputs {
+//! #     trace: &trace, machine: &machine, profile: &profile, costs: &costs, replayed: &replayed,
+//! #     sharing: None, findings: Vec::new(),
+//! # });
+//! // A report's table of types, as CSV.
+//! let table = ReportTable::Types.of_report(&trace, &report).ok_or("no such table")?;
+//! let mut out = Vec::new();
+//! csv::write(&mut out, &table)?;
+//! assert!(String::from_utf8(out)?.lines().count() > 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! attribute::annotate ──► Events, Cells ──► Encoder ──► Table ──► ipc: an Arrow stream, Python's capsules
 //!                                              └── Names ───────► ndjson: one object a line
@@ -22,6 +42,6 @@ pub mod stacks;
 pub mod table;
 pub mod tables;
 
-pub use encoder::{BatchEncoder, level_names};
+pub use encoder::BatchEncoder;
 pub use request::{ExportRequest, Refused};
 pub use table::{ArrowTable, BatchColumn, ColumnType, ColumnValues, Field, ListItems, Strings, Validity};

@@ -13,7 +13,7 @@ use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use thiserror::Error;
 
-use crate::encoder::{BatchEncoder, level_names};
+use crate::encoder::BatchEncoder;
 
 /// Which accesses are exported, and which of their facts.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +110,7 @@ fn levels(request: &ExportRequest, machine: &Machine) -> Result<u32, Refused> {
     if request.levels.is_empty() {
         return Ok(all);
     }
-    let known = level_names(machine);
+    let known = machine.served_by();
     request.levels.iter().try_fold(0, |levels, wanted| {
         let found = known.iter().position(|level| level.eq_ignore_ascii_case(wanted));
         let refused =

@@ -1,5 +1,27 @@
 //! A report as one page for a browser, which loads nothing from anywhere.
 //!
+//! ```
+//! use memlode_html::{Page, render};
+//! use memlode_report::{Sources, render::page::Commands};
+//!
+//! # use memlode_attribute::{CostModel, Simulation, Source};
+//! # let trace = std::sync::Arc::new(memlode_trace::Trace::open("../analyses/fixtures/offenders/trace".as_ref())?);
+//! # let (source, machine) = (Source::Stored(trace.clone()), memlode_machine::Machine::find("generic")?);
+//! # let (profile, replayed) = Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(()))?;
+//! # let costs = CostModel::new(&profile, trace.sites(), &machine);
+//! # let report = memlode_report::build::report(memlode_report::build::Inputs {
+//! #     trace: &trace, machine: &machine, profile: &profile, costs: &costs, replayed: &replayed,
+//! #     sharing: None, findings: Vec::new(),
+//! # });
+//! let page = Page {
+//!     report, advice: None, records: &[], code: None, rows: None, timing: None, comparison: None,
+//! };
+//! let commands = Commands { of: &|command| format!("memlode {command} DIR"), quoted: &str::to_owned };
+//! let page = render(page, &mut Sources::new(&trace, 0), &commands)?;
+//! assert!(page.starts_with("<!DOCTYPE html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! Report, Advice, records, sources ──► data: numbers, words, links between them ──┐
 //! assets: HTML, CSS, JavaScript ──────────────────────────────────────────────────┴──► one file

@@ -1,5 +1,14 @@
 //! Layouts of structures as values, edits of them as data, and where each byte of an element goes.
 //!
+//! ```
+//! use memlode_layout::{Edit, edits_from_text};
+//!
+//! let edits = edits_from_text("reorder arc: state, tail; align worker to 64")?;
+//! assert!(matches!(&edits[1], Edit::Align { to: 64, .. }));
+//! assert_eq!(edits[0].to_string(), "reorder arc: state, tail");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //!   "split arc: hot=cost,tail by=index"      [[edit]] split = "arc" …
 //!             │ text.rs                         │ document.rs

@@ -2,8 +2,10 @@
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use memlode_simulate::Coherence;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::core_parts::{InFlight, TlbArray};
@@ -55,7 +57,8 @@ pub struct Machine {
 }
 
 /// The confidence in the latencies of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     /// All were measured on the machine itself.
     Measured,
@@ -124,6 +127,22 @@ impl Machine {
     /// Returns the cycles until each level has served an access, innermost first, memory last.
     pub fn latencies(&self) -> Vec<u32> {
         self.levels.iter().map(|level| level.latency_cycles).chain([self.memory_latency_cycles]).collect()
+    }
+
+    /// Returns the names of the levels, innermost first; a name that comes twice gets a number.
+    pub fn level_names(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for level in &self.levels {
+            let numbered = (2..).map(|n| format!("{}-{n}", level.name));
+            let mut candidates = std::iter::once(level.name.clone()).chain(numbered);
+            names.extend(candidates.find(|name| names.iter().all(|known| **known != **name)).map(Arc::from));
+        }
+        names
+    }
+
+    /// Returns the names of all that can serve an access: the levels, innermost first, and memory.
+    pub fn served_by(&self) -> Vec<String> {
+        self.level_names().iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect()
     }
 
     /// Returns the limits of a core; where the description lacks them, those of `generic`, the

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memlode_measure::Error;
-use memlode_measure::inside::{Facts, Names, Repeated, Steps, facts, first_level, step};
+use memlode_measure::inside::{CoreFacts, Facts, Names, Repeated, Steps, facts, step};
 use memlode_measure::process::{AddressLayout, Launch, StopFlag};
 
 const LONGEST: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ fn started(program: &Path, function: &str) -> Result<(Repeated, Names), Error> {
 fn looked(call: &mut Repeated, shift: u64) -> (Steps, Facts) {
     let (back, stack) = call.rewind(shift).expect("a call");
     let steps = step(call.tracee(), back, stack, 1_000_000).expect("its steps");
-    let facts = facts(&steps, first_level());
+    let facts = facts(&steps, CoreFacts::of_host());
     (steps, facts)
 }
 

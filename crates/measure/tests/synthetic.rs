@@ -106,11 +106,8 @@ fn two_percent_are_found_and_not_called_layout() {
     let truth = Truth { second: 0.02, ..Truth::default() };
     let found = share(40, truth, |result| result.comparisons[0].random.is_claimed());
     assert!(found >= 0.95, "{found}");
-    let sentence = &experiment(1, truth).comparisons[0].sentence;
-    assert!(
-        sentence.contains("% slower than first (") && sentence.contains("cannot be claimed"),
-        "{sentence}"
-    );
+    let one = &experiment(1, truth).comparisons[0];
+    assert!(one.random.is_claimed() && one.random.ratio > 1.0 && !one.layout.is_claimed(), "{one:?}");
 }
 
 #[test]
@@ -122,10 +119,6 @@ fn a_difference_of_layout_is_called_so() {
     };
     let found = share(40, truth, named);
     assert!(found >= 0.9, "{found}");
-    let result = (0..).map(|seed| experiment(seed, truth)).find(named).expect("one of many");
-    let sentence = &result.comparisons[0].sentence;
-    assert!(sentence.starts_with("second is ") && sentence.contains("is layout"), "{sentence}");
-    assert!(sentence.contains("over random layouts no difference can be claimed"), "{sentence}");
 }
 
 /// The true value lies in a 95% interval about as often as stated.

@@ -1,5 +1,11 @@
 //! An edited structure as a patch of the program's sources.
 //!
+//! ```
+//! // The words of a command line of a compiler, and the sources among them.
+//! let words = memlode_patch::split("cc -O2 -c 'two words.c' -o a.o");
+//! assert_eq!(memlode_patch::inputs(&words), ["two words.c"]);
+//! ```
+//!
 //! ```text
 //!   units ──► clang reads each ──► the definition, and all that names it
 //!                                        │

@@ -1,5 +1,12 @@
 //! Replays the events of a trace in order.
 //!
+//! ```
+//! // Everything in a trace is read, and what it says in several places is compared.
+//! let report = memlode_replay::check::check("../analyses/fixtures/offenders/trace".as_ref(), 1)?;
+//! assert!(report.is_sound() && report.accesses > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! Trace, LiveTrace ─► chunks, as they began ─► crew: decode, deal out to shards ─► order: streams merged ─► Piece
 //!                                              several threads                     each consumer's own thread

@@ -1,5 +1,29 @@
 //! Findings and tables for people and for programs.
 //!
+//! ```
+//! use memlode_report::render::terminal::{self, By, Style};
+//!
+//! # use memlode_attribute::{CostModel, Simulation, Source};
+//! # let trace = std::sync::Arc::new(memlode_trace::Trace::open("../analyses/fixtures/offenders/trace".as_ref())?);
+//! # let (source, machine) = (Source::Stored(trace.clone()), memlode_machine::Machine::find("generic")?);
+//! # let (profile, replayed) = Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(()))?;
+//! # let costs = CostModel::new(&profile, trace.sites(), &machine);
+//! # let findings = memlode_analyses::findings_of(&trace, &machine, &profile, &costs);
+//! // A replayed trace, its costs and its findings become data with names, and these become text.
+//! let report = memlode_report::build::report(memlode_report::build::Inputs {
+//!     trace: &trace,
+//!     machine: &machine,
+//!     profile: &profile,
+//!     costs: &costs,
+//!     replayed: &replayed,
+//!     sharing: None,
+//!     findings,
+//! });
+//! let text = terminal::report(&report, &[By::Line], Style { colours: false, width: 100, top: 5 });
+//! assert!(text.contains("program.c"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! Trace, Machine, Profile ──build──► model ──render──► terminal: text
 //!                                                  └─► json

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memlode_analyses::{Arguments, Column, Holds, Reads, Registered, Run, View, all};
-use memlode_attribute::{Simulation, Source};
+use memlode_analyses::{Arguments, Column, Holds, Reads, Registered, Run, View, all, findings_of};
+use memlode_attribute::{CostModel, Simulation, Source};
 use memlode_machine::Machine;
 use memlode_report::render::terminal::{By, Style};
 use memlode_report::render::{json, terminal};
@@ -34,7 +34,17 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     if known.meta.reads == Reads::Cells {
         let (profile, replayed) =
             Simulation::of(&source, &machine).count(|_| ControlFlow::Continue(())).expect("a profile");
-        let report = build::report(&trace, &machine, &profile, &replayed, None);
+        let costs = CostModel::new(&profile, trace.sites(), &machine);
+        let findings = findings_of(&trace, &machine, &profile, &costs);
+        let report = build::report(build::Inputs {
+            trace: &trace,
+            machine: &machine,
+            profile: &profile,
+            costs: &costs,
+            replayed: &replayed,
+            sharing: None,
+            findings,
+        });
         assert!(report.findings.iter().any(|finding| finding.analysis == known.meta.id));
         let report = kept(CommandFindings::Report(Box::new(report)));
         let CommandFindings::Report(found) = &report.found else { panic!("a report stays one") };
@@ -48,7 +58,7 @@ fn found(known: &Registered, style: Style) -> (String, String) {
     let mut run = Run::default();
     run.add(known, &arguments).expect("arguments that it knows");
     let mut annotations = Simulation::of(&source, &machine).rows(run.options()).expect("a machine");
-    let (levels, latencies) = (build::served_by(&build::level_names(&machine)), machine.latencies());
+    let (levels, latencies) = (machine.served_by(), machine.latencies());
     let mut batches = Vec::new();
     while let Some(events) = annotations.next_batch() {
         batches.push(events);

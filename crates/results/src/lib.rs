@@ -1,6 +1,16 @@
 //! Answers of commands, kept beside their trace, so that a repeated question has its answer at
 //! once.
 //!
+//! ```
+//! use memlode_results::{MachineIdentity, Question};
+//!
+//! let machine = MachineIdentity::of("generic", &["L1d", "32 KiB"]);
+//! let question = Question { command: "report".into(), machines: vec![machine], ..Question::default() };
+//! // Another machine of the same name is another question.
+//! let other = MachineIdentity::of("generic", &["L1d", "48 KiB"]);
+//! assert_ne!(question.machines[0], other);
+//! ```
+//!
 //! ```text
 //! DIR/results/report-5f0c1e77a2b94d36.json     the command, and a hash of the question
 //!

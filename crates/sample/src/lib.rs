@@ -1,6 +1,14 @@
 //! Samples running programs of any kind with the kernel's CPU clock: no performance counter is needed. Reads samples of
 //! others, too: recordings of `perf`.
 //!
+//! ```
+//! use memlode_sample::data_source::DataSource;
+//!
+//! // The kernel's word of a sampled load that its first level served, and one that says nothing.
+//! let load = DataSource::of(2 | 2 << 5 | 8 << 5).expect("a load");
+//! assert!(!load.is_store && DataSource::of(0).is_none());
+//! ```
+//!
 //! The clock interrupts a program some hundred or thousand times a second of its time, and the kernel says where it was.
 //! [`Skid`] finds on a loop that is known how far behind the waiting instruction such a sample lies.
 

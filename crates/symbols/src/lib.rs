@@ -1,6 +1,13 @@
 //! Programs as files: sections, build id and global objects of an ELF image, and its code of other
 //! compilers; symbols, debug information and instructions of any program.
 //!
+//! ```
+//! let program = memlode_symbols::ProgramFile::read(&std::env::current_exe()?)?;
+//! let entry = program.function_at(program.entry()).ok_or("a stripped program")?;
+//! assert_eq!(entry.name, "_start");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The file may be anything a user names: every offset in it is checked, and nothing in it can make
 //! this crate panic.
 

@@ -1,5 +1,12 @@
 //! Read and write memlode trace directories.
 //!
+//! ```
+//! let trace = memlode_trace::Trace::open("../analyses/fixtures/offenders/trace".as_ref())?;
+//! let accesses: u64 = trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+//! assert!(accesses > 0 && trace.threads().len() == 1 && !trace.sites().sites().is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //!                 write::ChunkEncoder        write::TraceWriter
 //! words of a thread ───────────────► chunks ───────────────────► threads/*.mlt

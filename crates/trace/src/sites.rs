@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::Call;
 use crate::compiled::CompiledSources;
@@ -95,7 +96,8 @@ impl NameEvidence {
 }
 
 /// The source of an address, as the compiler saw it (`flag.*` of the format).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dependence {
     /// Arithmetic that does more than count, and no load: a hash, a random number.
     Computed,

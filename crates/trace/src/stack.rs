@@ -1,6 +1,6 @@
 //! The shadow stack of a thread.
 
-use crate::event::{Frame, Mark};
+use crate::event::Mark;
 use crate::format::limit;
 
 /// Function calls in progress, outermost first, rebuilt from enter, exit and resume (SPEC §2.2).
@@ -92,11 +92,6 @@ impl<F: Copy + PartialEq> ShadowStack<F> {
 }
 
 impl ShadowStack<crate::sites::FunctionId> {
-    /// Starts over with the snapshot of a chunk.
-    pub fn reset_to(&mut self, frames: &[Frame]) {
-        self.reset(frames.iter().map(|frame| (frame.function, frame.address)));
-    }
-
     /// Follows a mark; allocations change nothing.
     pub fn apply(&mut self, mark: &Mark) {
         match *mark {

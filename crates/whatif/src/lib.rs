@@ -1,5 +1,14 @@
 //! Replay a trace as if its data lay elsewhere, and compute the effect.
 //!
+//! ```
+//! use memlode_whatif::noise::{Noise, Verdict};
+//!
+//! // Placements of the same objects change a run by 1%: an edit has to gain more, and 2% at least.
+//! let noise = Noise { chunks: 1, accesses: 1000, run: vec![1.0, 1.01, 0.99] };
+//! assert_eq!(noise.verdict(100.0, 97.0), Verdict::WorthIt);
+//! assert_eq!(noise.verdict(100.0, 99.5), Verdict::Neutral);
+//! ```
+//!
 //! ```text
 //!   edits ──► plan ──► which types and objects they are about
 //!              │

@@ -14,7 +14,7 @@ use crate::allocator::{Allocator, BlockId, Call, MAPPED};
 use crate::moved::{EDITED, Heap, Moved, MovedObject, OnNodes};
 use crate::plan::{ElementPlaces, ObjectEdit, Plan, SpreadElements};
 use crate::side_by_side::EditedRanges;
-use crate::sizes::{APART, alignment_of, bytes_of, is_header, part_bytes, whole_elements};
+use crate::sizes::{alignment_of, bytes_of, is_header, part_bytes, whole_elements};
 
 /// The addresses of records that a program would keep in a growing array of its own: no other object is there.
 const POOLS: u64 = 0x2000_0000_0000;
@@ -132,7 +132,7 @@ impl<'a> Placing<'a> {
     fn finish(self) -> Result<(Moved, Footprint), String> {
         let Placing { trace, plan, heaps, first_used, edited, mut footprint, .. } = self;
         let layouts = plan.layouts().to_vec();
-        let mut moved = Moved { layouts, edited, is_fixed: plan.is_fixed(), ..Moved::default() };
+        let mut moved = Moved { layouts, edited, is_fixed: plan.fixed_lines().is_some(), ..Moved::default() };
         for (process, heap) in heaps {
             let first_used = first_used.get(&process).map_or(&[][..], |order| order);
             moved.heaps.insert(process, heap.finish(plan, first_used, &mut moved.on_nodes)?);
@@ -314,10 +314,10 @@ impl PlacedHeap {
         footprint.objects += 1;
         footprint.before += made.bytes;
         if whole.per_thread {
-            let stride = bytes.next_multiple_of(APART);
+            let stride = bytes.next_multiple_of(whole.apart);
             let all = stride.saturating_mul(self.threads);
             footprint.after += all;
-            return (How::Whole(whole, stride), vec![(all, APART)]);
+            return (How::Whole(whole, stride), vec![(all, whole.apart)]);
         }
         footprint.after += bytes;
         self.on_nodes.extend(whole.on.map(|on| (self.next, OnNodes { base: 0, bytes, on })));
@@ -440,8 +440,8 @@ fn link(layout: &Layout) -> Option<Link> {
 /// never begin at a multiple of 32. In fixed places, large blocks begin at a line, whatever the
 /// program's allocator did.
 fn asked_for(plan: &Plan, made: &MadeBlock) -> u64 {
-    if plan.is_fixed() {
-        return if made.bytes >= MAPPED { 64 } else { 16 };
+    if let Some(line_bytes) = plan.fixed_lines() {
+        return if made.bytes >= MAPPED { line_bytes } else { 16 };
     }
     let aligned = 1 << made.base.trailing_zeros().min(12);
     if made.bytes >= MAPPED && aligned >= 32 { aligned } else { 16 }
@@ -516,7 +516,7 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
         for global in &module.globals {
             let home = Home::Global { symbol: global.name.clone(), image: file.to_string() };
             let address = global.address.wrapping_add(image.load_bias);
-            if plan.is_fixed() {
+            if plan.fixed_lines().is_some() {
                 let base = IMAGES + number * IMAGE_BYTES + global.address % IMAGE_BYTES;
                 moved.globals.insert((image.process, address), MovedObject::Whole { base });
             }
@@ -534,10 +534,10 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
             } else if let Some(whole) = subject.whole {
                 let padded = bytes_of(&whole, global.bytes);
                 let copies = if whole.per_thread { trace.threads().len() as u64 } else { 1 };
-                let stride = padded.next_multiple_of(APART);
+                let stride = padded.next_multiple_of(whole.apart);
                 footprint.after += if whole.per_thread { stride * copies } else { padded };
                 let (bytes, align, more) = match whole.per_thread {
-                    true => (stride * copies, APART, stride),
+                    true => (stride * copies, whole.apart, stride),
                     false => (padded, alignment_of(&whole), part_bytes(&whole, global.bytes)),
                 };
                 let base = reserve(bytes, align, address);

@@ -1,7 +1,7 @@
 //! Edits, understood for one trace: which types and objects they are about.
 
 use memlode_attribute::{Class, Home, Profile};
-use memlode_layout::{Edit, Layout, Link, PagePlacement, Refusal, Scope};
+use memlode_layout::{Edit, Layout, PagePlacement, Refusal, Scope};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
@@ -61,6 +61,9 @@ pub struct ObjectEdit {
     pub align: u64,
     /// Each thread has a copy of its own.
     pub per_thread: bool,
+    /// Copies of threads, and parts of elements that are dealt, begin at multiples of this
+    /// many bytes: at pairs of the machine's lines, as prefetchers fetch pairs.
+    pub apart: u64,
     /// The size of its pages, if it is not 0.
     pub pages: u64,
     /// Its pages are on nodes by this policy, and not where they are touched first.
@@ -113,7 +116,8 @@ pub struct Plan {
     packs: Vec<Pack>,
     /// The doubts that concern no object that is moved.
     doubts: Vec<PlanDoubt>,
-    is_fixed: bool,
+    /// Bytes of the lines that large blocks begin at, where all memory is placed by our own rules.
+    fixed_lines: Option<u64>,
 }
 
 /// Objects of a type that lie one behind the other, in the order in which some accesses first use them.
@@ -160,6 +164,8 @@ pub struct PlanInputs<'a> {
     pub written: &'a dyn Fn(&str) -> String,
     /// The machine's memory nodes, if the replay has any.
     pub nodes: Option<u32>,
+    /// Bytes of the machine's lines.
+    pub line_bytes: u64,
 }
 
 impl Plan {
@@ -177,6 +183,7 @@ impl Plan {
             plan.add(known, edit)?;
         }
         for subject in plan.subjects.values_mut() {
+            subject.whole.iter_mut().for_each(|whole| whole.apart = 2 * known.line_bytes);
             subject.layout = subject.record.and_then(|(record, _)| plan.by_record.get(&record).copied());
         }
         let is_twice = |subject: &&EditedObjects| {
@@ -195,14 +202,15 @@ impl Plan {
 
     /// Places all memory by our own rules: global variables, stacks and memory of no object, too.
     /// Then no figure depends on where the kernel or the program's allocator put anything.
+    /// Large blocks begin at lines of `line_bytes` bytes.
     #[must_use]
-    pub fn in_fixed_places(self) -> Plan {
-        Plan { is_fixed: true, ..self }
+    pub fn in_fixed_places(self, line_bytes: u64) -> Plan {
+        Plan { fixed_lines: Some(line_bytes), ..self }
     }
 
-    /// Returns whether all memory is in fixed places.
-    pub fn is_fixed(&self) -> bool {
-        self.is_fixed
+    /// Returns the bytes of the lines that large blocks begin at, if all memory is in fixed places.
+    pub fn fixed_lines(&self) -> Option<u64> {
+        self.fixed_lines
     }
 
     /// The changed layouts.
@@ -213,11 +221,6 @@ impl Plan {
     /// Returns the changes of the objects of a home.
     pub fn subject(&self, home: &Home) -> Option<&EditedObjects> {
         self.subjects.get(home)
-    }
-
-    /// Returns the changed layout of the record in a home's objects.
-    pub fn layout_of(&self, record: LayoutId) -> Option<&Layout> {
-        self.by_record.get(&record).map(|&at| &self.layouts[at])
     }
 
     /// Records that are edited.
@@ -519,12 +522,4 @@ pub(crate) fn record_of(names: &SiteTable, class: &Class) -> Option<(LayoutId, u
     let (record, _) = elements(layouts, id);
     let layout = layouts.layout(record);
     (layout.is_record() && layout.bytes > 0).then_some((record, layout.bytes))
-}
-
-/// Returns the way from an element's hot part to its cold one, of a split among edits.
-pub fn link_of(edits: &[Edit], structure: &str) -> Option<Link> {
-    edits.iter().find_map(|edit| match edit {
-        Edit::Split { structure: name, by, .. } if name == structure => Some(*by),
-        _ => None,
-    })
 }

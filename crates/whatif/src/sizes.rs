@@ -4,9 +4,6 @@ use memlode_layout::Layout;
 
 use crate::plan::{ElementPlaces, ObjectEdit, SpreadElements};
 
-/// Copies of threads, and parts of elements that are dealt, are on pairs of lines of their own: prefetchers fetch pairs.
-pub(crate) const APART: u64 = 128;
-
 /// Blocks of more bytes than this that are mostly no header are taken for memory that a program
 /// divides itself.
 const LARGEST_HEADED: u64 = 4096;
@@ -49,7 +46,7 @@ pub(crate) fn part_bytes(whole: &ObjectEdit, before: u64) -> u64 {
     match whole.elements {
         Some(SpreadElements { element_bytes, how: ElementPlaces::Dealt(parts) }) => {
             let elements = before.div_ceil(element_bytes).div_ceil(parts.into());
-            elements.saturating_mul(element_bytes).next_multiple_of(APART)
+            elements.saturating_mul(element_bytes).next_multiple_of(whole.apart)
         }
         _ => 0,
     }
@@ -58,5 +55,5 @@ pub(crate) fn part_bytes(whole: &ObjectEdit, before: u64) -> u64 {
 /// The alignment that an object needs that is changed as a whole.
 pub(crate) fn alignment_of(whole: &ObjectEdit) -> u64 {
     let is_dealt = whole.elements.is_some_and(|elements| matches!(elements.how, ElementPlaces::Dealt(_)));
-    whole.align.max(if is_dealt { APART } else { 0 })
+    whole.align.max(if is_dealt { whole.apart } else { 0 })
 }

@@ -1,5 +1,14 @@
 //! A trace on its way through a socket.
 //!
+//! ```
+//! use memlode_wire::{Address, Token};
+//!
+//! let address: Address = "tcp://localhost:4000".parse()?;
+//! assert_eq!(address.to_string(), "tcp://localhost:4000");
+//! assert_ne!(Token::generate()?.reveal(), Token::generate()?.reveal());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //!  TraceWriter ──► RemoteStore ══ TCP or Unix socket ══► Server ──► DirectoryStore (or any other)
 //!                       │  one frame a piece of a file        │

@@ -20,7 +20,14 @@ use types::Types;
 const DOCUMENTS: &str = "crates/report/src/render/json.rs";
 
 /// Folders of the types that documents hold. A name of an earlier one comes first.
-const FOLDERS: [&str; 3] = ["crates/report/src/model", "crates/whatif/src", "crates/whatif/src/advise"];
+const FOLDERS: [&str; 6] = [
+    "crates/report/src/model",
+    "crates/whatif/src",
+    "crates/whatif/src/advise",
+    "crates/attribute/src/read/cost",
+    "crates/trace/src",
+    "crates/machine/src",
+];
 
 /// A printed document.
 struct Document {

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::sync::OnceLock;
 
 use memlode_simulate::MAX_LEVELS;
+use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use memlode_trace::sites::{Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
@@ -15,6 +16,7 @@ use crate::read::cost::{CostModel, Wait, fresh_touches};
 use crate::read::place::{Place, What, place, what};
 use crate::read::standard_errors::{Sampled, Shares, StandardErrors};
 use crate::residencies::Residencies;
+use crate::sampled::sample::covered;
 
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +63,23 @@ impl<'a> Tables<'a> {
     pub fn new(profile: &'a Profile, names: &'a SiteTable, latencies: &'a [u32]) -> Tables<'a> {
         let keys = names.sites().iter().map(|_| OnceLock::new()).collect();
         Tables { profile, names, latencies, costs: None, sample: None, keys }
+    }
+
+    /// The tables of a run with their costs, and with their errors where they are a random
+    /// sample's.
+    pub fn of_run(
+        trace: &'a Trace,
+        profile: &'a Profile,
+        latencies: &'a [u32],
+        costs: &'a CostModel,
+    ) -> Tables<'a> {
+        let tables = Tables::new(profile, trace.sites(), latencies).costing(costs);
+        // What was switched by hand is no random sample: its errors are unknown.
+        let is_random = profile.gaps.is_some() && trace.manifest().burst().is_some();
+        match if is_random { covered(trace) } else { None } {
+            Some(covered) => tables.of_sample(covered.accesses.value),
+            None => tables,
+        }
     }
 
     /// Rows have costs, and are ordered by them. To be called before [`Tables::of_sample`].

@@ -45,7 +45,9 @@ mod tape;
 
 use memlode_machine::{Machine, SharingCosts};
 use memlode_simulate::Space;
-use memlode_simulate::side_by_side::{CYCLE, Kind, Pace, Program, Sampling, Ticks, simulate};
+use memlode_simulate::side_by_side::{
+    CYCLE, Kind, Outcome, Pace, Pair, Program, Sampling, Taken, ThreadOutcome, Ticks, simulate,
+};
 use memlode_trace::Trace;
 use memlode_trace::event::{ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
@@ -272,24 +274,37 @@ pub fn sharing_moved(
         found.far_cycles = Some(far.threads.iter().map(|thread| cycles(thread.lost.max(0))).sum());
     }
     found.unmet = near.unmet;
-    found.threads = (survey.threads.iter().zip(&near.threads))
-        .filter_map(|(facts, outcome)| {
-            Some(SharingThread {
-                thread: facts.thread?,
-                lost_cycles: cycles(outcome.lost),
-                alone_cycles: cycles(outcome.alone),
-                waited_cycles: cycles(outcome.waited),
-            })
-        })
+    found.threads = survey
+        .threads
+        .iter()
+        .zip(&near.threads)
+        .filter_map(|(facts, outcome)| thread(facts, outcome))
         .collect();
     let names = Names::new(trace, profile, &survey, first.places());
+    found.pairs = pairs(&names, &survey, &near);
+    found.locks = locks::contended(&names, &found.pairs, &machine.costs.near);
+    Some(found)
+}
+
+fn thread(facts: &ThreadFacts, outcome: &ThreadOutcome) -> Option<SharingThread> {
+    Some(SharingThread {
+        thread: facts.thread?,
+        lost_cycles: cycles(outcome.lost),
+        alone_cycles: cycles(outcome.alone),
+        waited_cycles: cycles(outcome.waited),
+    })
+}
+
+/// Names the pairs of accesses that took lines from each other, and shares out what their threads
+/// lost; the costliest first.
+fn pairs(names: &Names<'_>, survey: &Survey, near: &Outcome) -> Vec<SharedPair> {
     // What retirement waited for a line may be made up for: what was lost is divided by it.
     let mut stalled = vec![0; survey.threads.len()];
     for (pair, taken) in &near.pairs {
         stalled[names.thread_of(pair.place)] += taken.stalled;
     }
     let addresses: FxHashMap<u32, u64> = survey.lines.iter().map(|(&line, &number)| (number, line)).collect();
-    let pairs = near.pairs.iter().map(|(pair, taken)| {
+    let pair = |(pair, taken): &(Pair, Taken)| {
         let thread = names.thread_of(pair.place);
         let lost = near.threads[thread].lost.max(0);
         let part = if stalled[thread] > 0 { taken.stalled as f64 / stalled[thread] as f64 } else { 0.0 };
@@ -308,11 +323,10 @@ pub fn sharing_moved(
             transfers: taken.transfers,
             cycles: cycles(lost) * part,
         }
-    });
-    found.pairs = pairs.collect();
-    found.pairs.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(b.transfers.cmp(&a.transfers)));
-    found.locks = locks::contended(&names, &found.pairs, &machine.costs.near);
-    Some(found)
+    };
+    let mut pairs: Vec<SharedPair> = near.pairs.iter().map(pair).collect();
+    pairs.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(b.transfers.cmp(&a.transfers)));
+    pairs
 }
 
 /// A thread's stack, as far as its functions are known: its end is not recorded. `None` if they run

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use memlode_measure::bench::{BenchPlan, Metric, Parameter, Progress, csv, expand, markdown, measure, text};
+use memlode_measure::bench::{BenchPlan, Metric, Parameter, Progress, csv, expand, measure};
 use memlode_measure::link::LinkLine;
 use memlode_measure::process::{Launch, Output};
+use memlode_report::render::measured::bench as words;
 
 use super::{OK, print, print_json};
 use crate::args::times::parse_duration;
@@ -95,15 +96,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let plan = plan(&args)?;
     let stop = stop_on_signals()?;
     let bar = std::cell::OnceCell::new();
-    let measured = measure(&plan, &stop, &mut |progress| match progress {
-        Progress::Linking(0, total) => term::line(&format!("linking {total} variants")),
-        Progress::Linking(..) => {}
-        Progress::Planned { rounds, round, runs } => {
-            let time = round * rounds as f64;
-            term::line(&format!("{rounds} rounds of {runs} runs, about {time:.0} s; Ctrl-C ends it early"));
-            let _ = bar.set(term::progress(rounds as u64, "measuring"));
+    let measured = measure(&plan, &stop, &mut |progress| {
+        words::progress(&progress).iter().for_each(|text| term::line(text));
+        match progress {
+            Progress::Linking(..) => {}
+            Progress::Planned { rounds, .. } => {
+                let _ = bar.set(term::progress(rounds as u64, "measuring"));
+            }
+            Progress::Round(_) => term::advance(bar.get_or_init(|| term::progress(0, "measuring")), 1),
         }
-        Progress::Round(_) => term::advance(bar.get_or_init(|| term::progress(0, "measuring")), 1),
     })?;
     if let Some(bar) = bar.get() {
         bar.finish_and_clear();
@@ -111,13 +112,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let interrupted = measured.interrupted;
     let result = measured.result(&plan);
     if args.json {
-        print_json(&result)?;
+        print_json(&words::document(&result))?;
     } else if args.csv {
         print(&csv(&result))?;
     } else if args.markdown {
-        print(&markdown(&result))?;
+        print(&words::markdown(&result))?;
     } else {
-        let shown = text(&result, term::width(&std::io::stdout()));
+        let shown = words::text(&result, term::width(&std::io::stdout()));
         print(&shown.lines().map(|line| memlode_report::text::printable(line) + "\n").collect::<String>())?;
     }
     Ok(ExitCode::from(if interrupted { INTERRUPTED } else { OK }))
@@ -179,15 +180,12 @@ fn kept(program: &Launch, links: u32, time: Duration) -> Option<LinkLine> {
     let file = search_path(program.words.first()?)?;
     let started = Instant::now();
     let line = LinkLine::kept(&file).unwrap_or_else(|why| {
-        term::line(&format!("code layout is not varied: {why}"));
+        term::line(&words::not_linked(&why));
         None
     })?;
     let takes = started.elapsed() * links;
     if takes > time / 3 {
-        let (takes, file) = (takes.as_secs_f64(), file.display());
-        term::line(&format!(
-            "code layout is not varied: {links} links of {file} take {takes:.0} s; give a longer --time-limit, or fewer --links"
-        ));
+        term::line(&words::too_many_links(links, &file, takes.as_secs_f64()));
         return None;
     }
     Some(line)

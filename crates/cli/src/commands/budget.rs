@@ -10,13 +10,12 @@ use clap::{Parser, Subcommand, ValueHint};
 use memlode_machine::Machine;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{is_empty, nothing_decoded, nothing_recorded};
-use memlode_report::text::{percent_of, printable};
+use memlode_report::render::budget::{self as words, CheckedType, Restoring};
 use memlode_trace::Trace;
-use memlode_whatif::budget::{Budget, Excess, MovedMember, Range, TypeBudget, Usage, levels};
+use memlode_whatif::budget::{Budget, Range, TypeBudget, Usage, levels};
 use memlode_whatif::host::Quiet;
 use memlode_whatif::plan::{Plan, PlanInputs};
 use memlode_whatif::predict::Predictor;
-use serde::Serialize;
 
 use super::{OK, PROBLEMS, print, print_json};
 use crate::analyse::threads;
@@ -129,6 +128,11 @@ impl Held {
         Predictor { trace, machine, setup: None, order: None, threads: threads(), host: &Quiet }
     }
 
+    /// Returns the plan with all memory in fixed places.
+    fn fixed(&self, plan: Plan) -> Plan {
+        plan.in_fixed_places(self.machine.line_bytes.into())
+    }
+
     fn usage(&self, plan: &Plan, per: Option<&str>) -> Result<Usage> {
         let bar = term::Progress::of(&self.trace, "simulating");
         let usage = Usage::of(&self.predictor(), plan, per, &demangle_short, |done| bar.advance_to(done))?;
@@ -145,7 +149,7 @@ fn record(args: &RecordArgs) -> Result<ExitCode> {
     let mut shapes = Vec::new();
     for trace in &args.traces {
         let held = Held::open(trace, &args.machine)?;
-        let usage = held.usage(&Plan::default().in_fixed_places(), args.per.as_deref())?;
+        let usage = held.usage(&held.fixed(Plan::default()), args.per.as_deref())?;
         if usage.threads > 1 && args.traces.len() == 1 {
             bail!(
                 "{} has {} threads, and what they miss depends on how they were scheduled: name two or more recordings of the same run, and the budget is their range",
@@ -185,93 +189,15 @@ fn record(args: &RecordArgs) -> Result<ExitCode> {
     let text = toml::to_string(&budget).context("the budget cannot be written as TOML")?;
     fs::write(&args.file, text).with_context(|| format!("cannot write {}", args.file.display()))?;
     if args.json {
-        print_json(&Recorded { format: "memlode budget record", version: VERSION, budget: &budget })?;
+        print_json(&words::BudgetRecord {
+            format: "memlode budget record",
+            version: VERSION,
+            budget: &budget,
+        })?;
     } else {
-        print(&recorded(&budget))?;
+        print(&words::recorded(&budget))?;
     }
     Ok(ExitCode::from(OK))
-}
-
-/// `budget record --json`.
-#[derive(Serialize)]
-struct Recorded<'a> {
-    format: &'static str,
-    version: u32,
-    budget: &'a Budget,
-}
-
-fn recorded(budget: &Budget) -> String {
-    let mut text = String::new();
-    for ty in &budget.types {
-        let misses = budget.level.iter().zip(&ty.misses);
-        let misses: Vec<String> =
-            misses.map(|(level, &range)| format!("{} {}", level.name, figure(range))).collect();
-        text += &format!(
-            "{}: {} misses in 1,000 calls{}; {} lines touched\n",
-            printable(&ty.name),
-            misses.join(", "),
-            of_function(budget),
-            figure(ty.lines_touched)
-        );
-    }
-    text
-}
-
-fn of_function(budget: &Budget) -> String {
-    budget.per.as_ref().map_or_else(String::new, |per| format!(" of {}", printable(per)))
-}
-
-fn figure(range: Range) -> String {
-    match range {
-        Range::One(figure) => number(figure),
-        Range::Between(least, most) => format!("{} to {}", number(least), number(most)),
-    }
-}
-
-/// At most three digits behind the point, without zeros at the end.
-fn number(figure: f64) -> String {
-    let text = format!("{figure:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-/// The outcome for one type.
-#[derive(Serialize)]
-struct Checked {
-    #[serde(rename = "type")]
-    ty: String,
-    within: bool,
-    lines_touched: Option<u64>,
-    /// Indexed by level, in 1,000 calls; none if the type was not accessed.
-    misses: Vec<f64>,
-    over: Vec<Excess>,
-    /// Members that lie elsewhere, the one that misses most first.
-    moved: Vec<MovedMember>,
-    /// The member whose misses rose most, if no member moved.
-    risen: Option<MovedMember>,
-    restoring: Option<Restoring>,
-}
-
-/// The order of members with which a budget was recorded, and its misses.
-#[derive(Serialize)]
-struct Restoring {
-    edit: String,
-    /// True if the figures are within the budget then; `None` if the old order cannot be replayed.
-    within: Option<bool>,
-    /// Misses by level in 1,000 calls then.
-    misses: Vec<f64>,
-    /// Why it cannot be replayed.
-    refused: Option<String>,
-}
-
-/// `budget check --json`.
-#[derive(Serialize)]
-struct Verdict<'a> {
-    format: &'static str,
-    version: u32,
-    within: bool,
-    machine: &'a str,
-    per: Option<&'a str>,
-    types: &'a [Checked],
 }
 
 fn check(args: &CheckArgs) -> Result<ExitCode> {
@@ -295,20 +221,17 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     if !(budget.tolerance >= 0.0 && budget.tolerance.is_finite()) {
         bail!("{file}: `tolerance` is the part by which a figure may be larger, such as 0.02");
     }
-    let usage = held.usage(&Plan::default().in_fixed_places(), budget.per.as_deref())?;
+    let usage = held.usage(&held.fixed(Plan::default()), budget.per.as_deref())?;
     let is_range = |range: &Range| matches!(range, Range::Between(..));
     let has_range = budget.types.iter().any(|ty| ty.misses.iter().any(is_range));
     if usage.threads > 1 && !has_range {
-        term::line(&format!(
-            "{} threads: what they miss may depend on their schedule, and {file} has no range for it",
-            usage.threads
-        ));
+        term::line(&words::no_range(usage.threads, &args.file));
     }
     let types =
         budget.types.iter().map(|ty| checked(&held, &budget, ty, &usage)).collect::<Result<Vec<_>>>()?;
     let within = types.iter().all(|ty| ty.within);
     if args.json {
-        print_json(&Verdict {
+        print_json(&words::BudgetCheck {
             format: "memlode budget check",
             version: VERSION,
             within,
@@ -317,18 +240,18 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
             types: &types,
         })?;
     } else {
-        print(&types.iter().map(|ty| sentence(&budget, ty)).collect::<String>())?;
+        print(&types.iter().map(|ty| words::checked(&budget, ty)).collect::<String>())?;
     }
     Ok(ExitCode::from(if within { OK } else { PROBLEMS }))
 }
 
-fn checked(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Result<Checked> {
+fn checked(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Result<CheckedType> {
     let over = ty.exceeded(usage, &budget.level, budget.tolerance);
     let within = over.is_empty();
     let now = usage.of_type(&ty.name);
     let moved = ty.moved(usage);
     let restoring = if within { None } else { restoring(held, budget, ty, usage)? };
-    Ok(Checked {
+    Ok(CheckedType {
         ty: ty.name.clone(),
         within,
         lines_touched: now.map(|now| now.lines_touched),
@@ -346,12 +269,17 @@ fn restoring(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Re
     let Some(edit) = ty.restoring(usage) else { return Ok(None) };
     // The plan's types are those of the objects that a profile knows.
     let (profile, _) = held.predictor().as_it_is(|_| {})?;
-    let known =
-        PlanInputs { names: held.trace.sites(), profile: &profile, written: &demangle_short, nodes: None };
+    let known = PlanInputs {
+        names: held.trace.sites(),
+        profile: &profile,
+        written: &demangle_short,
+        nodes: None,
+        line_bytes: held.machine.line_bytes.into(),
+    };
     let text = edit.to_string();
     Ok(Some(match Plan::new(&known, &[edit]) {
         Ok(plan) => {
-            let then = held.usage(&plan.in_fixed_places(), budget.per.as_deref())?;
+            let then = held.usage(&held.fixed(plan), budget.per.as_deref())?;
             let over = ty.exceeded(&then, &budget.level, budget.tolerance);
             let misses = then.of_type(&ty.name).map_or(&[][..], |ty| &ty.misses[..]);
             let misses = misses.iter().map(|&misses| then.per_calls(misses)).collect();
@@ -361,71 +289,4 @@ fn restoring(held: &Held, budget: &Budget, ty: &TypeBudget, usage: &Usage) -> Re
             Restoring { edit: text, within: None, misses: Vec::new(), refused: Some(error.to_string()) }
         }
     }))
-}
-
-fn sentence(budget: &Budget, ty: &Checked) -> String {
-    let name = printable(&ty.ty);
-    if ty.misses.is_empty() {
-        return format!("{name}: was not accessed\n");
-    }
-    if ty.within {
-        return format!("{name}: within its budget\n");
-    }
-    let of = of_function(budget);
-    let mut text = String::new();
-    for Excess { level, budget, now } in &ty.over {
-        let more =
-            if *budget > 0.0 { format!(" ({} more)", percent_of(now / budget - 1.0)) } else { String::new() };
-        text += &match level {
-            Some(level) => format!(
-                "{name}: over its budget: {} misses of {} in 1,000 calls{of}, where {} are allowed{more}\n",
-                number(*now),
-                level,
-                number(*budget)
-            ),
-            None => format!(
-                "{name}: over its budget: {} lines touched, where {} are allowed{more}\n",
-                number(*now),
-                number(*budget)
-            ),
-        };
-    }
-    for (member, verb) in ty.moved.iter().take(3).zip(["moved", "moved, too", "moved, too"]) {
-        let place = |offset: Option<u64>, none: &str| {
-            offset.map_or_else(|| none.to_string(), |offset| format!("offset {offset}"))
-        };
-        text += &format!(
-            "  {}.{} {verb}: {} → {}; {} → {} misses\n",
-            name,
-            printable(&member.name),
-            place(member.offset_before, "new"),
-            place(member.offset, "gone"),
-            number(member.misses_before),
-            number(member.misses)
-        );
-    }
-    if let Some(member) = &ty.risen {
-        text += &format!(
-            "  no member moved: the accesses changed, most those to {}.{} ({} → {} misses)\n",
-            name,
-            printable(&member.name),
-            number(member.misses_before),
-            number(member.misses)
-        );
-    }
-    if let Some(Restoring { edit, within, refused, .. }) = &ty.restoring {
-        text += &match (within, refused) {
-            (Some(true), _) => format!("  the order that restores it: {}\n", printable(edit)),
-            (Some(false), _) => format!(
-                "  its order was: {}; that alone does not bring it within its budget\n",
-                printable(edit)
-            ),
-            (None, why) => format!(
-                "  its order was: {}; that could not be replayed: {}\n",
-                printable(edit),
-                printable(why.as_deref().unwrap_or_default())
-            ),
-        };
-    }
-    text
 }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use memlode_machine::{HostSources, Machine, measured_file};
-use memlode_measure::machine::{calibrate, text};
+use memlode_measure::machine::calibrate;
+use memlode_report::render::measured::machine as words;
 use serde_json::json;
 
 use super::{OK, print, print_json};
@@ -71,9 +72,9 @@ fn measure(output: Option<PathBuf>, json: bool) -> Result<()> {
             "file": path,
             "file_hash": read.file_hash,
             "constants": calibration.constants,
-            "notes": calibration.notes,
+            "notes": calibration.notes.iter().map(words::note).collect::<Vec<_>>(),
         }));
     }
     let hash = read.file_hash.unwrap_or_default();
-    print(&format!("{}\nwritten to {} ({hash})\n", text(&calibration), path.display()))
+    print(&words::written(&calibration, &path, &hash))
 }

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser, ValueHint};
+use memlode_attribute::CostModel;
 use memlode_attribute::setup::Setup;
 use memlode_machine::Machine;
 use memlode_measure::process::{Launch, RunLimits};
-use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, Validation, text, validate};
+use memlode_measure::validate::{LineCost, ModelledCosts, SourceLine, Validation, validate};
 use memlode_report::Numbers;
 use memlode_report::build::{report, timing};
 use memlode_report::names::demangle;
+use memlode_report::render::measured::validate as words;
 
 use super::report::MachineArgs;
 use super::{OK, print, print_json};
@@ -101,7 +103,7 @@ fn timed(args: &Args, trace: &Path, machine: &Machine) -> Result<Validation> {
     }
     let launch = Launch { words, input: args.input.clone(), ..Launch::default() };
     let stop = stop_on_signals()?;
-    term::line("timing twice");
+    term::line(words::PROGRESS);
     let mut found = validate(&launch, &models, RunLimits { stop: &stop, longest: args.time_limit })?;
     found.functions.iter_mut().for_each(|function| function.function = demangle(&function.function));
     Ok(found)
@@ -124,7 +126,7 @@ fn show(args: &Args, found: &Validation, machine: &Machine) -> Result<()> {
             found,
         });
     }
-    let shown = text(found, args.top, term::width(&std::io::stdout()));
+    let shown = words::text(found, args.top, term::width(&std::io::stdout()));
     print(&shown.lines().map(|line| memlode_report::text::printable(line) + "\n").collect::<String>())
 }
 
@@ -144,7 +146,8 @@ fn models(trace: &Path, name: &str, machine: &Machine) -> Result<Vec<ModelledCos
     let job = Job::new(name, |_| Ok(Wanted::Report(None)))?;
     let analysed = job.run(Arc::new(open(trace)?))?;
     let Found::Report(profile, _, sharing) = &analysed.found else { bail!("a report was asked for") };
-    let report = report(&analysed.trace, machine, profile, &analysed.replayed, sharing.as_deref());
+    let costs_of = CostModel::new(profile, analysed.trace.sites(), machine);
+    let report = report(analysed.inputs(profile, &costs_of, sharing.as_deref()));
     let clock_hz = machine.costs.clock_ghz.value * 1e9;
     let by = |name, cycles: fn(&Numbers) -> f64| ModelledCosts {
         name,

@@ -34,16 +34,16 @@ pub fn findings(levels: &[&str], findings: &[NamedFinding]) -> Columns {
     out
 }
 
-fn waits(fact: &NamedEvidence) -> Option<&str> {
+fn waits(fact: &NamedEvidence) -> Option<&'static str> {
     match fact {
-        NamedEvidence::Waits { how, .. } => Some(how),
+        NamedEvidence::Waits { how, .. } => Some(how.word()),
         _ => None,
     }
 }
 
-fn addresses(fact: &NamedEvidence) -> Option<&str> {
+fn addresses(fact: &NamedEvidence) -> Option<&'static str> {
     match fact {
-        NamedEvidence::Addresses { from } => Some(from),
+        NamedEvidence::Addresses { from } => Some(from.word()),
         _ => None,
     }
 }

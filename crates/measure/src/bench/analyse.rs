@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::measure::{BenchPlan, BenchRun, Measured, Metric, RANDOM_RUNS};
-use super::verdict::sentence;
+use crate::link::LinkVariation;
 use crate::stats::{Effect, Random, median, pseudomedian, quantile, random};
 
 /// A fit that explains less is not used: it would add the calibration's own noise.
 const EXPLAINS: f64 = 0.1;
 
 /// The result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Result {
     /// The metric that is compared.
     pub metric: Metric,
@@ -20,8 +20,9 @@ pub struct Result {
     pub rounds: usize,
     /// It was ended early.
     pub interrupted: bool,
-    /// The part of the layout that was varied, in words.
-    pub varied: String,
+    /// The programs whose code was laid out anew. Addresses and the length of the environment are
+    /// varied for all.
+    pub code: CodeVariation,
     /// The programs in the order in which they were given.
     pub programs: Vec<Contestant>,
     /// Each but the first with the first.
@@ -29,9 +30,46 @@ pub struct Result {
     /// The trust that the machine deserved meanwhile.
     pub trust: Trust,
     /// Notes that a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<BenchNote>,
     /// Every run.
     pub runs: Vec<BenchRun>,
+}
+
+/// Variation of the layout of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeVariation {
+    /// All programs were linked anew, the first of them in this way.
+    All(LinkVariation),
+    /// Some were, the first of them in this way.
+    Some(LinkVariation),
+    /// No program was.
+    None,
+}
+
+/// A reason to read a result with care.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BenchNote {
+    /// Programs waited for a processor.
+    Busy {
+        /// The part of the wall time.
+        queued: f64,
+        /// The metric that is compared.
+        metric: Metric,
+    },
+    /// The processor's speed varied.
+    Clock {
+        /// The 90% quantile of the calibrations over the 10% quantile.
+        clock: f64,
+        /// The part of the differences between runs that it explains and that was taken out; none
+        /// if it explains nothing.
+        explained: Option<f64>,
+    },
+    /// Processes of a program went on after its end, and their time is not counted.
+    LeftBehind,
+    /// The system forbids fixed addresses, so the layout given has random ones.
+    RandomAddresses,
+    /// A run is mostly the start of a process.
+    Short,
 }
 
 /// One program.
@@ -69,8 +107,9 @@ pub struct Comparison {
     pub random: Effect,
     /// The former relative to the latter: the effect of layout alone on the comparison.
     pub layout: Effect,
-    /// All of it in one sentence.
-    pub sentence: String,
+    /// Both programs were linked anew for random layouts.
+    #[serde(skip)]
+    pub is_code_varied: bool,
 }
 
 /// Signs of a machine that is busy or changes its clock.
@@ -99,9 +138,8 @@ impl Measured {
             let given = Effect::of(&given, comparisons, random);
             let over = Effect::of(&over, comparisons, random);
             let layout = Effect::of(&layout, comparisons, random);
-            let mut one = Comparison { program, given, random: over, layout, sentence: String::new() };
-            one.sentence = sentence(&one, &names[program], &names[0], linked[0] && linked[program]);
-            one
+            let is_code_varied = linked[0] && linked[program];
+            Comparison { program, given, random: over, layout, is_code_varied }
         };
         let compared: Vec<_> =
             (1..plan.programs.len()).map(|program| compare(program, &mut random)).collect();
@@ -115,27 +153,26 @@ impl Measured {
         let trust = view.trust(explained);
         let mut notes = trust.notes(self.metric);
         if self.runs.iter().any(|run| run.sample.left_behind) {
-            notes.push("processes of a program went on after its end; their time is not counted".into());
+            notes.push(BenchNote::LeftBehind);
         }
         if !self.fixed_addresses {
-            notes
-                .push("this system forbids fixed addresses, so the layout given has random ones, too".into());
+            notes.push(BenchNote::RandomAddresses);
         }
         if view.times(0, true).iter().any(|time| *time < 0.005) {
-            notes.push("a run of less than 5 ms is mostly the start of a process".into());
+            notes.push(BenchNote::Short);
         }
-        let varied: Vec<String> = plan.links.iter().flatten().map(|line| line.varies()).collect();
-        let code = match (all_linked, varied.first()) {
-            (true, Some(varied)) => format!(", {varied}"),
-            (false, Some(varied)) => format!(", and for programs with a link line {varied}"),
-            (_, None) => "; not the layout of code, for which --relink is needed".into(),
+        let first = plan.links.iter().flatten().next().map(|line| line.varies());
+        let code = match (all_linked, first) {
+            (true, Some(varied)) => CodeVariation::All(varied),
+            (false, Some(varied)) => CodeVariation::Some(varied),
+            (_, None) => CodeVariation::None,
         };
         Result {
             metric: self.metric,
             seed: plan.seed,
             rounds: self.rounds,
             interrupted: self.interrupted,
-            varied: format!("length of the environment, addresses of stack, heap and mappings{code}"),
+            code,
             programs,
             comparisons: compared,
             trust,
@@ -152,30 +189,14 @@ impl Spread {
 }
 
 impl Trust {
-    fn notes(&self, metric: Metric) -> Vec<String> {
+    fn notes(&self, metric: Metric) -> Vec<BenchNote> {
         let mut notes = Vec::new();
         if self.queued > 0.05 {
-            let effect = match metric {
-                Metric::Cpu => "CPU time does not count it, but disturbed caches are in it",
-                Metric::Wall => "wall time counts it",
-            };
-            notes.push(format!(
-                "the machine was busy: programs waited for a processor {:.0}% of the time; {effect}",
-                100.0 * self.queued
-            ));
+            notes.push(BenchNote::Busy { queued: self.queued, metric });
         }
         if self.clock > 1.05 {
-            let what = match self.explained >= EXPLAINS {
-                true => format!(
-                    "it explains {:.0}% of the differences between runs and was taken out of them",
-                    100.0 * self.explained
-                ),
-                false => "it does not explain the differences between runs".into(),
-            };
-            let percent = 100.0 * (self.clock - 1.0);
-            notes.push(format!(
-                "the speed of the processor varied by {percent:.0}% (80% of calibrations); {what}"
-            ));
+            let explained = Some(self.explained).filter(|part| *part >= EXPLAINS);
+            notes.push(BenchNote::Clock { clock: self.clock, explained });
         }
         notes
     }

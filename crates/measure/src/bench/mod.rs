@@ -5,15 +5,13 @@
 //! neighbours) cancel, and the random order decides the sign of the rest.
 
 mod analyse;
+mod csv;
 mod measure;
 mod parameters;
-mod render;
-mod verdict;
 
-pub use analyse::{Comparison, Contestant, Result, Spread, Trust};
+pub use analyse::{BenchNote, CodeVariation, Comparison, Contestant, Result, Spread, Trust};
+pub use csv::csv;
 pub use measure::{
     BenchPlace, BenchPlan, BenchRun, LEAST_ROUNDS, Measured, Metric, Progress, RANDOM_RUNS, measure,
 };
 pub use parameters::{Parameter, expand};
-pub use render::{csv, markdown, text};
-pub use verdict::sentence;

@@ -144,40 +144,6 @@ pub fn agreement(addresses: &[usize]) -> Agreement {
     }
 }
 
-impl Agreement {
-    /// "none", "low 12 bits of all", "low 12 of all, 20 of 1 of 3".
-    pub fn words(&self) -> String {
-        let part = |bits: u32, count: usize| match count {
-            0 => None,
-            count if count == self.pairs => Some(format!("low {bits}")),
-            count => Some(format!("low {bits} ({count} of {})", self.pairs)),
-        };
-        let parts = [part(12, self.low12), part(20, self.low20), part(21, self.low21)];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() { "none".into() } else { parts.join(", ") }
-    }
-}
-
-/// A table: a row for each allocator, a column for each size.
-pub fn text(rows: &[AllocatorRow]) -> String {
-    let mut table = comfy_table::Table::new();
-    let size = |bytes: &usize| match bytes {
-        bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
-        bytes => format!("{} KiB", bytes >> 10),
-    };
-    let head = ["allocator".to_owned(), "huge pages".into()].into_iter().chain(SIZES.iter().map(size));
-    table.load_preset(comfy_table::presets::NOTHING).set_header(head);
-    for row in rows {
-        let asked = if row.huge { "asked for" } else { "" };
-        let cells = [row.allocator.clone(), asked.into()].into_iter();
-        table.add_row(cells.chain(row.sizes.iter().map(Agreement::words)));
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-    let head =
-        "Low bits of addresses that agree in all (or some) of three consecutive pairs of equal buffers:\n";
-    head.to_owned() + &lines.concat()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,7 +153,5 @@ mod tests {
         let mib = 1 << 20;
         let found = agreement(&[mib, 2 * mib, 4 * mib + 4096, 6 * mib + 4096]);
         assert_eq!(found, Agreement { pairs: 3, low12: 3, low20: 2, low21: 1 });
-        assert_eq!(found.words(), "low 12, low 20 (2 of 3), low 21 (1 of 3)");
-        assert_eq!(agreement(&[16, 32]).words(), "none");
     }
 }

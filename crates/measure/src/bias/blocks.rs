@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::sweep::{Extent, LEAST_ROUNDS, SweepSource, Swept, sweep};
 use crate::Error;
-use crate::bench::{self, Progress, sentence};
+use crate::bench::{self, Progress};
 use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate};
 use crate::stats::{quantile, random};
 
@@ -54,7 +54,7 @@ pub struct BlocksPlan {
 }
 
 /// The best place that was found for a block.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Fix {
     /// The block; none where nothing was faster than the places it has.
     pub block: Option<Block>,
@@ -64,8 +64,6 @@ pub struct Fix {
     pub tried: usize,
     /// The program with the block moved, beside the program with the library alone.
     pub bench: Option<bench::Result>,
-    /// All of it in one sentence.
-    pub sentence: String,
 }
 
 impl BlocksPlan {
@@ -135,19 +133,11 @@ impl BlocksPlan {
     ///
     /// # Errors
     /// As of [`bench::measure`].
-    pub fn stagger(
-        &self,
-        stop: &StopFlag,
-        tell: &mut dyn FnMut(Progress),
-    ) -> Result<(String, bench::Result), Error> {
+    pub fn stagger(&self, stop: &StopFlag, tell: &mut dyn FnMut(Progress)) -> Result<bench::Result, Error> {
         let mut plain = self.program.clone();
         // As long as the other's.
         plain.environment.push(("NO_PRELOAD".into(), self.library.clone().into()));
-        let compared = self.compare(plain, self.with(&[]), self.time, stop, tell)?;
-        let text = self.program.text();
-        let said =
-            self.words(&compared, &format!("{text} with staggered blocks"), &format!("{text} as it is"));
-        Ok((said, compared))
+        self.compare(plain, self.with(&[]), self.time, stop, tell)
     }
 
     /// Tries places of blocks, and confirms the best one by paired rounds.
@@ -191,30 +181,12 @@ impl BlocksPlan {
         let best = fastest(&mut places, self.time.mul_f64(TRYING), self.seed)?;
         let (number, distance) = places.places[best];
         if distance == 0 {
-            return Ok(Fix {
-                block: None,
-                distance,
-                tried,
-                bench: None,
-                sentence: format!("Of {tried} places of blocks none was faster than those that they have."),
-            });
+            return Ok(Fix { block: None, distance, tried, bench: None });
         }
         let left = self.time.saturating_sub(started.elapsed());
         let compared =
             self.compare(self.shifted(number, 0), self.shifted(number, distance), left, stop, tell)?;
-        let block = known[number].clone();
-        let text = self.program.text();
-        let said = self.words(
-            &compared,
-            &format!("{text} with that"),
-            &format!("{text} with its blocks as they are"),
-        );
-        let sentence = format!(
-            "The best of {tried} places: block {number} ({}, {}) moved by {distance} bytes. {said}",
-            size(block.bytes),
-            block.place
-        );
-        Ok(Fix { block: Some(block), distance, tried, bench: Some(compared), sentence })
+        Ok(Fix { block: Some(known[number].clone()), distance, tried, bench: Some(compared) })
     }
 
     fn compare(
@@ -237,19 +209,6 @@ impl BlocksPlan {
             seed: self.seed,
         };
         Ok(bench::measure(&plan, stop, tell)?.result(&plan))
-    }
-
-    fn words(&self, compared: &bench::Result, second: &str, first: &str) -> String {
-        // Code lies where it did in both.
-        compared.comparisons.first().map(|one| sentence(one, second, first, true)).unwrap_or_default()
-    }
-}
-
-/// "1.00 MiB".
-pub fn size(bytes: usize) -> String {
-    match bytes {
-        bytes if bytes >= 1 << 20 => format!("{:.2} MiB", bytes as f64 / f64::from(1 << 20)),
-        bytes => format!("{:.1} KiB", bytes as f64 / 1024.0),
     }
 }
 
@@ -340,6 +299,5 @@ mod tests {
         let found = block("12 1048576 /no such/file 1a2b").expect("a block");
         assert_eq!((found.number, found.bytes, found.place.as_str()), (12, 1 << 20, "file+0x1a2b"));
         assert!(block("12 x").is_none() && block("").is_none());
-        assert_eq!((size(1 << 20), size(65536)), ("1.00 MiB".into(), "64.0 KiB".into()));
     }
 }

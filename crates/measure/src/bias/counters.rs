@@ -163,29 +163,6 @@ impl CounterTable {
     }
 }
 
-/// The table for people, with at most `top` events.
-pub fn text(found: &Correlations, top: usize) -> String {
-    let mut table = comfy_table::Table::new();
-    let head = ["event", "r", "rank r", "median"].map(str::to_owned).into_iter();
-    let spikes = found.spikes.iter().map(|context| format!("spike at {context}"));
-    table.load_preset(comfy_table::presets::NOTHING).set_header(head.chain(spikes));
-    for row in found.rows.iter().take(top + 1) {
-        let counts = std::iter::once(row.median).chain(row.spikes.iter().copied());
-        let correlations =
-            [row.event.clone(), format!("{:+.2}", row.pearson), format!("{:+.2}", row.spearman)];
-        table.add_row(correlations.into_iter().chain(counts.map(|count| format!("{count:.0}"))));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(comfy_table::CellAlignment::Right);
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-    let none = match found.spikes.is_empty() {
-        true => format!("No context of {} spikes.\n", found.contexts),
-        false => String::new(),
-    };
-    lines.concat() + &none
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,8 +210,6 @@ mod tests {
         assert!(branches.pearson.abs() < 0.1, "{branches:?}");
         // The rank hears the wavering of all contexts, not how far two of them lie off.
         assert!(alias.spearman.abs() < 0.3 && stalls.spearman < -0.9, "{found:?}");
-        let text = text(&found, 2);
-        assert!(text.contains("spike at 3184") && !text.contains("branches"), "{text}");
     }
 
     #[test]
@@ -244,7 +219,6 @@ mod tests {
             .expect("a table")
             .correlate(2);
         assert!(found.spikes.is_empty());
-        assert!(text(&found, 5).contains("No context of 100 spikes"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::sweep::{Candidate, Extent, LEAST_ROUNDS, SweepSource, SweepVerdict, Swept, sweep};
+use super::sweep::{Candidate, Extent, LEAST_ROUNDS, SweepSource, Swept, sweep};
 use crate::Error;
 use crate::names::Name;
 use crate::process::{AddressLayout, Launch, RunLimits, StopFlag, calibrate, can_fix_addresses};
@@ -52,31 +52,6 @@ pub struct EnvironmentPair {
     pub count: usize,
     /// Accesses from the store to the load, at least.
     pub least: u32,
-}
-
-impl EnvironmentPair {
-    /// "of g (work kernel.c:12) with j (work kernel.c:10)".
-    pub fn text(&self) -> String {
-        let EnvironmentPair { load, store, .. } = self;
-        format!("of {} ({}) with {} ({})", load.data, load.place, store.data, store.place)
-    }
-
-    /// The pairs of different data, at most `most`, in words.
-    pub fn list(pairs: &[EnvironmentPair], most: usize) -> Option<String> {
-        let mut told: Vec<&EnvironmentPair> = Vec::new();
-        for pair in pairs {
-            let same = |other: &&EnvironmentPair| {
-                (&other.load.data, &other.store.data) == (&pair.load.data, &pair.store.data)
-            };
-            if !told.iter().any(same) {
-                told.push(pair);
-            }
-        }
-        let more = told.len().saturating_sub(most);
-        let texts: Vec<String> = told.iter().take(most).map(|pair| pair.text()).collect();
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        (!texts.is_empty()).then(|| texts.join(", ") + &more)
-    }
 }
 
 /// The program to sweep.
@@ -160,50 +135,14 @@ impl Sweep {
         self.padding[candidate.context]
     }
 
+    /// Returns whether two contexts lie one page apart, where the stack begins at equal offsets.
+    pub fn is_page_apart(&self, one: &Candidate, other: &Candidate) -> bool {
+        self.padding_of(one).abs_diff(self.padding_of(other)) == STEP * PAGE
+    }
+
     /// The pairs that agree at a candidate, as far as they are known.
     pub fn pairs_of(&self, candidate: &Candidate) -> &[EnvironmentPair] {
         let at = self.swept.candidates.iter().position(|other| other.context == candidate.context);
         at.map_or(&[], |at| &self.pairs[at])
-    }
-
-    /// All of it in one sentence.
-    pub fn sentence(&self) -> String {
-        let what = self.function.as_deref().unwrap_or("this program");
-        let percent = |ratio: f64| format!("{:.1}%", 100.0 * (ratio - 1.0));
-        let place =
-            |one: &Candidate| format!("{} bytes ({})", self.padding_of(one), percent(one.effect.ratio));
-        let places = |all: &[Candidate]| all.iter().map(place).collect::<Vec<_>>().join(", ");
-        let spikes = self.swept.of(SweepVerdict::Spike);
-        let unclear = self.swept.of(SweepVerdict::Inconclusive);
-        let Some(first) = spikes.first() else {
-            if !unclear.is_empty() {
-                return format!(
-                    "Inconclusive: {what} is slower at {}, but contexts that should not matter differ as much.",
-                    places(&unclear)
-                );
-            }
-            return format!(
-                "No length of the environment slows {what} down: the slowest of {} contexts did not differ from those 2 KiB \
-                 away; {} would have been seen there.",
-                self.padding.len(),
-                percent(self.swept.detectable())
-            );
-        };
-        let twice = spikes.iter().any(|other| {
-            self.padding_of(other).abs_diff(self.padding_of(first)) == STEP * PAGE
-                && (other.effect.ratio - first.effect.ratio).abs() < 0.5
-        });
-        let pair = match EnvironmentPair::list(self.pairs_of(first), 3) {
-            Some(pairs) => format!(
-                " There loads agree in their low 12 bits with stores to other data shortly before, and 2 KiB away they do \
-                 not: {pairs}."
-            ),
-            None => String::new(),
-        };
-        format!(
-            "The environment's length slows {what} down at {}, beside the context 2 KiB away{}.{pair}",
-            places(&spikes),
-            if twice { ", in both pages alike" } else { "" }
-        )
     }
 }

@@ -10,9 +10,7 @@ use super::environment::{
 };
 use super::sweep::{SweepSource, SweepVerdict, sweep};
 use crate::Error;
-use crate::inside::{
-    Agreeing, Facts, Names, Repeated, SteppedAccess, Steps, Tracee, facts, first_level, step,
-};
+use crate::inside::{Agreeing, CoreFacts, Facts, Names, Repeated, SteppedAccess, Steps, Tracee, facts, step};
 use crate::names::Name;
 use crate::process::{Pinned, StopFlag, processors};
 
@@ -117,7 +115,7 @@ pub fn facts_by_context(
 fn look(call: &mut Repeated, context: usize, most: usize) -> Result<(Steps, Facts), Error> {
     let (back, stack) = call.rewind((STEP * context) as u64)?;
     let steps = step(call.tracee(), back, stack, most)?;
-    let facts = facts(&steps, first_level());
+    let facts = facts(&steps, CoreFacts::of_host());
     Ok((steps, facts))
 }
 

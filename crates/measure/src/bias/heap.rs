@@ -5,7 +5,6 @@
 //! last process does one call at each distance instruction by instruction, and counts events that
 //! can make it slow.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::Range;
@@ -23,24 +22,19 @@ use serde::Serialize;
 use super::calls::{Placed, Spec};
 use super::environment::EnvironmentPair;
 use super::function::{ROUNDS, pairs};
-use super::sweep::{Candidate, Extent, SweepSource, SweepVerdict, Swept, sweep};
+use super::sweep::{Extent, SweepSource, Swept, sweep};
 use crate::Error;
-use crate::inside::{Facts, Names, SteppedAccess, Steps, Tracee, facts, first_level, step};
+use crate::inside::{CoreFacts, Facts, Names, SteppedAccess, Steps, Tracee, facts, step};
 use crate::names::Name;
 use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 use crate::stats::pearson;
 
-const LINE: u64 = 64;
 /// Bytes of a page, over which a buffer is moved.
 const PAGE: usize = 4096;
 /// Instructions of one call that are looked at: a few seconds.
 const MOST: usize = 1_000_000;
 /// The part of the time in which calls are looked at instruction by instruction.
 const LOOKING: f64 = 0.25;
-/// Splits explain a sweep if its times correlate with them so far.
-const FOLLOWS: f64 = 0.9;
-/// Contexts that differ by less need no explanation.
-const SPREAD: f64 = 1.02;
 
 /// The program to sweep.
 #[derive(Clone, Debug)]
@@ -263,7 +257,7 @@ fn look(plan: &HeapPlan, swept: &Swept, stop: &Arc<StopFlag>, time: Duration) ->
     let _pinned = processors().first().map(|cpu| Pinned::to(*cpu));
     // The time is for what is not needed; what is needed gets what it needs.
     let mut tracee = Tracee::start(&launch, AddressLayout::GIVEN, stop, Duration::from_secs(3600))?;
-    let cache = first_level();
+    let core = CoreFacts::of_host();
     let mut looked =
         Looked { facts: vec![None; contexts], splits: Vec::new(), pairs: Vec::new(), cut: false };
     let mut example = None;
@@ -285,10 +279,11 @@ fn look(plan: &HeapPlan, swept: &Swept, stop: &Arc<StopFlag>, time: Duration) ->
             namer = Some(Namer { names: names(&tracee, function), placed, spec: &plan.spec });
         }
         let steps = step(&mut tracee, u64::from_ne_bytes(back), entry.rsp, MOST)?;
-        let facts = facts(&steps, cache);
+        let facts = facts(&steps, core);
         if let Some((first, placed)) = example.take() {
             let of = |context: usize| context.wrapping_sub(first).wrapping_mul(plan.step) as u64;
-            let splits = |context: usize| splits(&steps, &placed, &plan.spec, of(context));
+            let line = u64::from(core.cache.line_bytes);
+            let splits = |context: usize| splits(&steps, &placed, &plan.spec, of(context), line);
             looked.splits = (0..contexts).map(splits).collect();
         }
         looked.splits[context] = facts.split_stores;
@@ -310,15 +305,15 @@ fn look(plan: &HeapPlan, swept: &Swept, stop: &Arc<StopFlag>, time: Duration) ->
     Ok(looked)
 }
 
-/// Stores that cross lines if the buffer is `by` bytes further than it was.
-fn splits(steps: &Steps, placed: &[Placed], spec: &Spec, by: u64) -> usize {
+/// Stores that cross lines of `line` bytes if the buffer is `by` bytes further than it was.
+fn splits(steps: &Steps, placed: &[Placed], spec: &Spec, by: u64, line: u64) -> usize {
     let is_moved = |one: &&Placed| spec.buffers[one.buffer as usize].name == spec.moved;
     let moved: Vec<Range<u64>> =
         placed.iter().filter(is_moved).map(|one| one.start..one.start + one.bytes).collect();
     let crosses = |access: &&SteppedAccess| {
         let moves = moved.iter().any(|range| range.contains(&access.address));
         let address = if moves { access.address.wrapping_add(by) } else { access.address };
-        address % LINE + u64::from(access.bytes) > LINE
+        address % line + u64::from(access.bytes) > line
     };
     steps.accesses.iter().filter(|access| access.is_store).filter(crosses).count()
 }
@@ -374,114 +369,4 @@ fn names(tracee: &Tracee, address: u64) -> Option<Names> {
     let mut names = Names::of(Path::new(file)).ok()?;
     names.loaded_from(base);
     Some(names)
-}
-
-impl Heap {
-    /// All of it in a few sentences.
-    pub fn sentence(&self) -> String {
-        let (function, moved) = (&self.function, &self.moved);
-        let percent = |ratio: f64| format!("{:.1}%", 100.0 * (ratio - 1.0));
-        let place =
-            |one: &Candidate| format!("{} bytes ({})", self.distance[one.context], percent(one.effect.ratio));
-        let places = |all: &[Candidate]| all.iter().map(place).collect::<Vec<_>>().join(", ");
-        let spikes = self.swept.of(SweepVerdict::Spike);
-        let unclear = self.swept.of(SweepVerdict::Inconclusive);
-        let mut said = match (spikes.first(), unclear.is_empty()) {
-            (Some(first), _) => {
-                format!(
-                    "A call of {function} is slower where {moved} is moved by {}, beside 2 KiB further.{}",
-                    places(&spikes),
-                    self.cause(first)
-                )
-            }
-            (None, false) => format!(
-                "Inconclusive: {function} is slower where {moved} is moved by {}, but distances that should not matter differ \
-                 as much.",
-                places(&unclear)
-            ),
-            (None, true) => format!(
-                "Moving {moved} slows no call of {function} down beside 2 KiB further; {} would have been seen.",
-                percent(self.swept.detectable())
-            ),
-        };
-        if let Some(r) = self.follows_splits.filter(|r| *r > FOLLOWS && self.swept.spread > SPREAD) {
-            said += &format!(
-                " Over all distances times follow stores that cross lines (r = {r:.2}): most of their spread of {} is not \
-                 aliasing.",
-                percent(self.swept.spread)
-            );
-        }
-        said
-    }
-
-    /// The sentence, and a table of the slowest distances, their controls and the fastest one, with
-    /// possible causes.
-    pub fn text(&self) -> String {
-        let mut table = comfy_table::Table::new();
-        let head =
-            ["moved by", "time", "aliases", "split loads", "split stores", "page splits", "set conflicts"];
-        table.load_preset(comfy_table::presets::NOTHING).set_header(head);
-        let ratio = |context: &usize| self.swept.ratio[*context];
-        let fastest = (0..self.distance.len()).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-        let shown = self.swept.candidates.iter().flat_map(|one| [one.context, one.control]).chain(fastest);
-        for context in shown.collect::<BTreeSet<usize>>() {
-            let counts = match &self.facts[context] {
-                Some(Facts { aliases, split_loads, split_stores, page_splits, set_conflicts, .. }) => {
-                    [aliases, split_loads, split_stores, page_splits, set_conflicts].map(ToString::to_string)
-                }
-                None => std::array::from_fn(|_| "?".into()),
-            };
-            let first = [self.distance[context].to_string(), format!("{:.3}", ratio(&context))];
-            table.add_row(first.into_iter().chain(counts));
-        }
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(comfy_table::CellAlignment::Right);
-        }
-        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-        let cut = match self.cut {
-            true => {
-                "note: a call takes more instructions than were looked at; counts are of the first of them\n"
-            }
-            false => "",
-        };
-        let steps = self.steps;
-        format!(
-            "{}\nOne call takes {steps:.0} steps of the calibrating chain (about three cycles each).\n{}{cut}",
-            self.sentence(),
-            lines.concat()
-        )
-    }
-
-    /// Returns the difference between a spike and its control.
-    fn cause(&self, spike: &Candidate) -> String {
-        let (Some(slow), Some(control)) = (&self.facts[spike.context], &self.facts[spike.control]) else {
-            return String::new();
-        };
-        let mut others = Vec::new();
-        for (what, there, here) in [
-            ("stores that cross lines", slow.split_stores, control.split_stores),
-            ("accesses that cross pages", slow.page_splits, control.page_splits),
-            ("set conflicts", slow.set_conflicts, control.set_conflicts),
-        ] {
-            if there > here + here / 10 {
-                others.push(format!("{what} ({there}, and {here} there)"));
-            }
-        }
-        let at = self.swept.candidates.iter().position(|one| one.context == spike.context);
-        let pairs = EnvironmentPair::list(at.map_or(&[][..], |at| &self.pairs[at]), 2);
-        match (pairs, others.is_empty()) {
-            (Some(pairs), true) => format!(
-                " Loads agree there in their low 12 bits with stores shortly before ({} times a call, and {} there): {pairs}; \
-                 nothing else differs.",
-                slow.aliases, control.aliases
-            ),
-            (Some(pairs), false) => format!(
-                " Loads agree there in their low 12 bits with stores shortly before ({pairs}), but it also has more {}: which \
-                 it is cannot be told.",
-                others.join(", ")
-            ),
-            (None, false) => format!(" It is no aliasing: there are more {}.", others.join(", ")),
-            (None, true) => " No load agrees there with a store: it is no aliasing of 12 bits.".into(),
-        }
-    }
 }

@@ -7,7 +7,7 @@ use super::environment::EnvironmentPair;
 use super::function::pairs;
 use super::links::{CallAliases, LinksPlan};
 use crate::Error;
-use crate::inside::{Facts, Names, Repeated, Steps, Tracee, facts, first_level, step};
+use crate::inside::{CoreFacts, Facts, Names, Repeated, Steps, Tracee, facts, step};
 use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 
 /// The most instructions of one call that are executed one by one: half a second.
@@ -44,7 +44,7 @@ fn look_at(
     let names = names.ok_or(Error::Interrupted)?;
     let (back, stack) = call.rewind(0)?;
     let steps = step(call.tracee(), back, stack, MOST)?;
-    let mut facts = facts(&steps, first_level());
+    let mut facts = facts(&steps, CoreFacts::of_host());
     leave_out_stack(&steps, &mut facts, stack);
     let count = facts.pairs.iter().map(|pair| pair.count).sum();
     let pairs: Vec<EnvironmentPair> = pairs(&(steps, facts), None, &|access| names.name(access));

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::environment::EnvironmentPair;
 use crate::Error;
-use crate::link::LinkLine;
+use crate::link::{LinkLine, LinkVariation};
 use crate::process::{AddressLayout, Launch, Pinned, RunLimits, StopFlag, processors};
 use crate::stats::{median, pearson, pseudomedian, quantile, random};
 
@@ -49,8 +49,9 @@ pub struct Floor {
     pub errors: Vec<f64>,
     /// Rounds; in each, every link runs once.
     pub rounds: usize,
-    /// A sentence about the variation.
-    pub varied: String,
+    /// The variation of the links.
+    #[serde(skip)]
+    pub varied: LinkVariation,
     /// The standard deviation of links that is left when the rounds' noise is taken out, as a part of the time.
     pub spread: f64,
     /// The slowest over the fastest link, as measured; noise makes it larger than it is.
@@ -192,7 +193,7 @@ fn explain(function: &str, calls: Vec<CallAliases>, floor: &Floor, seed: u64) ->
 }
 
 /// From the times of each link, one for each round.
-fn summary(times: &[Vec<f64>], varied: String) -> Floor {
+fn summary(times: &[Vec<f64>], varied: LinkVariation) -> Floor {
     let rounds = times.first().map_or(0, Vec::len);
     // What all links of a round share (the clock, neighbours) is the round's median, and goes.
     let centre: Vec<f64> = (0..rounds)
@@ -234,65 +235,13 @@ impl Floor {
     pub fn hidden(&self) -> f64 {
         (self.errors.iter().map(|error| error * error).sum::<f64>() / self.errors.len() as f64).sqrt()
     }
-
-    /// All of it in one sentence.
-    pub fn sentence(&self) -> String {
-        let percent = |part: f64| format!("{:.1}%", 100.0 * part);
-        let links = self.links.len();
-        // The spread of so few links is itself known to some 15%; less than the errors is no spread to speak of.
-        if self.spread < self.hidden() {
-            return format!(
-                "{links} links of the same code cannot be told apart ({}): a spread of {} between links would have been \
-                 seen.",
-                self.varied,
-                percent(1.5 * self.hidden())
-            );
-        }
-        let aliasing = self.aliasing.as_ref().map_or(String::new(), |aliasing| aliasing.sentence());
-        format!(
-            "Links of the same code move this program by {} (standard deviation of {links} links; {}; the slowest takes {} \
-             more time than the fastest): a change of less than {} is no change until it is seen over several \
-             links.{aliasing}",
-            percent(self.spread),
-            self.varied,
-            percent(self.range - 1.0),
-            percent(self.floor)
-        )
-    }
-}
-
-impl Aliasing {
-    /// Begins with a blank, to follow the floor's sentence.
-    fn sentence(&self) -> String {
-        let percent = |part: f64| format!("{:.1}%", 100.0 * part);
-        let function = &self.function;
-        let Some(correlation) = self.correlation else {
-            let count = self.aliases.first().copied().unwrap_or(0);
-            return format!(
-                " In all links as many loads of {function} ({count} a call) agree with stores to other data shortly before: \
-                 this is code layout, or the data of other functions."
-            );
-        };
-        if self.explained == 0.0 {
-            return format!(
-                " The times do not follow the aliases of {function} (r = {correlation:.2}): this is code layout, or the data \
-                 of other functions."
-            );
-        }
-        let pairs = EnvironmentPair::list(&self.pairs, 3).unwrap_or_else(|| "of its data".into());
-        format!(
-            " Data aliasing in {function} explains {:.0}% of the links' variance (r = {correlation:.2}): loads agree in their \
-             low 12 bits with stores shortly before, {pairs}. The rest, {}, is code \
-             layout, or data of other functions.",
-            100.0 * self.explained,
-            percent(self.rest)
-        )
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const VARIED: LinkVariation = LinkVariation { objects: 3, functions: 0, has_seed: false };
 
     fn times(links: &[f64], rounds: usize, noise: f64) -> Vec<Vec<f64>> {
         let mut random = random(3);
@@ -306,21 +255,18 @@ mod tests {
 
     #[test]
     fn noise_is_no_spread() {
-        let floor = summary(&times(&[0.0; 25], 30, 0.02), "x".into());
+        let floor = summary(&times(&[0.0; 25], 30, 0.02), VARIED);
         assert!(floor.spread < 0.004, "{floor:?}");
-        assert!(floor.sentence().contains("cannot be told apart"), "{}", floor.sentence());
+        assert!(floor.spread < floor.hidden(), "{floor:?}");
     }
 
     #[test]
     fn spread_is_found_under_noise_and_a_drifting_clock() {
         let links: Vec<f64> = (0..25).map(|link| 0.05 * f64::from(link % 5) / 4.0).collect();
-        let floor = summary(&times(&links, 30, 0.02), "x".into());
+        let floor = summary(&times(&links, 30, 0.02), VARIED);
         // The deviation of five even steps from 0 to 5%.
         assert!((0.014..0.022).contains(&floor.spread), "{floor:?}");
-        assert!(
-            floor.floor > 2.0 * floor.spread && floor.sentence().contains("no change until"),
-            "{floor:?}"
-        );
+        assert!(floor.floor > 2.0 * floor.spread && floor.spread > floor.hidden(), "{floor:?}");
     }
 
     /// Links whose times depend on aliases, code layout, or both.
@@ -332,20 +278,18 @@ mod tests {
         let aliased = |link: usize| if link.is_multiple_of(5) { 900 } else { 0 };
         let found = |times: &dyn Fn(usize) -> f64, of: &dyn Fn(usize) -> usize| {
             let links: Vec<f64> = (0..25).map(times).collect();
-            let mut floor = summary(&super::tests::times(&links, 30, 0.01), "x".into());
-            let aliasing = explain("work", calls(of), &floor, 1);
-            floor.aliasing = Some(aliasing.clone());
-            (aliasing, floor.sentence())
+            let floor = summary(&super::tests::times(&links, 30, 0.01), VARIED);
+            explain("work", calls(of), &floor, 1)
         };
         let slow = |link: usize| 0.08 * (aliased(link) as f64) / 900.0;
         let layout = |link: usize| 0.04 * ((link * 7 % 11) as f64) / 10.0;
-        let (all, said) = found(&slow, &aliased);
-        assert!(all.explained > 0.95 && all.rest < 0.01 && said.contains("explains"), "{all:?}");
-        let (none, said) = found(&layout, &aliased);
-        assert!(none.explained == 0.0 && said.contains("do not follow"), "{none:?} {said}");
-        let (both, _) = found(&|link| slow(link) + layout(link), &aliased);
+        let all = found(&slow, &aliased);
+        assert!(all.explained > 0.95 && all.rest < 0.01, "{all:?}");
+        let none = found(&layout, &aliased);
+        assert!(none.explained == 0.0 && none.correlation.is_some(), "{none:?}");
+        let both = found(&|link| slow(link) + layout(link), &aliased);
         assert!((0.6..0.97).contains(&both.explained) && both.rest > 0.008, "{both:?}");
-        let (even, said) = found(&layout, &|_| 7);
-        assert!(even.correlation.is_none() && said.contains("as many loads of work (7 a call)"), "{said}");
+        let even = found(&layout, &|_| 7);
+        assert!(even.correlation.is_none() && even.aliases == [7; 25], "{even:?}");
     }
 }

@@ -13,7 +13,9 @@ use serde::Serialize;
 
 use super::pages::FACTOR;
 use crate::Error;
-use crate::inside::{AliasedLoad, Names, Repeated, SteppedAccess, Steps, Tracee, aliased_loads, step};
+use crate::inside::{
+    AliasedLoad, CoreFacts, Names, Repeated, SteppedAccess, Steps, Tracee, aliased_loads, step,
+};
 use crate::names::Name;
 use crate::process::{AddressLayout, Launch, Pinned, StopFlag, processors};
 
@@ -89,7 +91,7 @@ pub fn named(
     let ticks = call.time(0)?.ticks;
     let (back, stack) = call.rewind(0)?;
     let steps = step(call.tracee(), back, stack, MOST)?;
-    let aliased = aliased_loads(&steps);
+    let aliased = aliased_loads(&steps, CoreFacts::of_host().flight);
     let by_pages = by_pages(&steps, &aliased);
     let mut found = PagesByName {
         function: function.to_owned(),
@@ -169,49 +171,10 @@ fn collides(call: &mut Repeated, from: u64, to: u64) -> Result<Option<(f64, f64)
     Ok(Some(least))
 }
 
-impl PagesByName {
-    /// All of it in one sentence or three.
-    pub fn sentence(&self) -> String {
-        let PagesByName { function, loads, pairs, tried, colliding, huge, .. } = self;
-        if *loads == 0 {
-            return format!(
-                "In one call of {function} no load agrees in the low 12 bits with a store to another page shortly before, so \
-                 no pages can collide."
-            );
-        }
-        let what = match self.names.first() {
-            None => format!(
-                "none of {tried} tried collides in this run; by chance {:.1} would",
-                *tried as f64 / 256.0
-            ),
-            Some(first) => {
-                let part = self.names.iter().map(|pair| pair.modelled).sum::<f64>();
-                format!(
-                    "{colliding} of {tried} tried collide in this run, those of {} ({}) with {} ({}) first, with {} loads: a \
-                     copy between them takes {:.1} times as long, and by its law these loads wait {:.0}% of the call",
-                    first.load.data,
-                    first.load.place,
-                    first.store.data,
-                    first.store.place,
-                    first.count,
-                    first.measured,
-                    100.0 * part.min(1.0)
-                )
-            }
-        };
-        let huge = match huge {
-            0 => " In huge pages at these addresses none of these loads would collide.".to_owned(),
-            huge => format!(" In huge pages at these addresses {huge} of these loads would collide."),
-        };
-        format!(
-            "In one call of {function} {loads} loads agree in the low 12 bits with a store to another page shortly before, in \
-             {pairs} pairs of pages; {what}.{huge}"
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use memlode_machine::InFlight;
+
     use super::*;
 
     fn access(address: u64, is_store: bool) -> SteppedAccess {
@@ -230,7 +193,7 @@ mod tests {
             access(0x20_0030, false),
         ];
         let steps = Steps { accesses, ..Steps::default() };
-        let loads = aliased_loads(&steps);
+        let loads = aliased_loads(&steps, InFlight { stores: 56, instructions: 224 });
         assert_eq!(loads.len(), 3);
         let found = by_pages(&steps, &loads);
         let sizes: Vec<_> = found.iter().map(|(pages, loads)| (*pages, loads.len())).collect();

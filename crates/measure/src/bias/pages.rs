@@ -28,7 +28,7 @@ const STEPS: usize = WORDS / 2 - 16;
 const HUGE: usize = 2 << 20;
 /// A copy that takes this many times as long as others is one between pages that collide. The
 /// factor was more than five for pages that do collide; below two, no collision is claimed.
-pub(super) const FACTOR: f64 = 2.0;
+pub const FACTOR: f64 = 2.0;
 /// Distances of the store before the load, in words, that the cost is measured at.
 const DISTANCES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
@@ -301,36 +301,6 @@ fn nanoseconds_per_tick() -> f64 {
     let (started, before) = (std::time::Instant::now(), ticks());
     std::thread::sleep(std::time::Duration::from_millis(20));
     started.elapsed().as_nanos() as f64 / (ticks() - before).max(1) as f64
-}
-
-impl PagePairs {
-    /// All of it in one sentence.
-    pub fn sentence(&self) -> String {
-        let chance = self.pairs as f64 / 256.0;
-        if self.colliding == 0 {
-            return format!(
-                "None of {} pairs of pages collides: by equal low 20 physical bits {chance:.0} would have, and any that \
-                 made a copy {FACTOR} times slower would have been seen.",
-                self.pairs
-            );
-        }
-        let times = self.costs.first().map_or(0.0, |cost| cost.measured);
-        let by = match &self.pagemap {
-            Some(Agreement { probe_only: 0, pagemap_only: 0, .. }) => {
-                "exactly those that agree in the low 20 bits of the physical address".into()
-            }
-            Some(agreement) => format!(
-                "of which {} agree in the low 20 bits of what the kernel calls physical, {} do not, and {} that agree do \
-                 not collide: the kernel's account and the probe differ",
-                agreement.both, agreement.probe_only, agreement.pagemap_only
-            ),
-            None => format!("where {chance:.0} would agree in the low 20 physical bits by chance"),
-        };
-        format!(
-            "Of {} pairs of pages {} collide, {by}; a copy between two of them takes {times:.1} times as long.",
-            self.pairs, self.colliding
-        )
-    }
 }
 
 #[cfg(test)]

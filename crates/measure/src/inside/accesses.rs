@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use memlode_machine::HostSources;
+use memlode_machine::{HostSources, InFlight};
 use memlode_simulate::{Cause, Detailed, Hierarchy, LevelSpec, MemRef, StoreBuffer};
 use memlode_symbols::instruction::{LONGEST, Operands};
 use memlode_symbols::{GeneralRegisters, Instruction};
@@ -12,13 +12,8 @@ use serde::Serialize;
 use super::tracee::{Registers, Tracee};
 use crate::Error;
 
-/// The most stores on their way to the cache, and the accesses within which they are: those of a
-/// large core of today.
-const STORES: u32 = 72;
-const WINDOW: u32 = 224;
 /// Accesses from a store on after which a load that agrees with it is not counted: the store has left by then.
 const REACH: u32 = 30;
-const LINE: u64 = 64;
 const PAGE: u64 = 4096;
 /// Bytes below the stack pointer that a function may use without saying so.
 const RED_ZONE: u64 = 128;
@@ -202,9 +197,9 @@ pub struct AliasedLoad {
     pub accesses: u32,
 }
 
-/// Finds all loads that agree with a store shortly before.
-pub fn aliased_loads(steps: &Steps) -> Vec<AliasedLoad> {
-    let mut stores = StoreBuffer::new(STORES, WINDOW, 1);
+/// Finds all loads that agree with a store shortly before, on a core that keeps so much in flight.
+pub fn aliased_loads(steps: &Steps, flight: InFlight) -> Vec<AliasedLoad> {
+    let mut stores = StoreBuffer::new(flight.stores, flight.instructions, 1);
     let mut found = Vec::new();
     for (load, access) in steps.accesses.iter().enumerate() {
         let conflict = stores.access(access.made().tagged(load as u32));
@@ -214,15 +209,28 @@ pub fn aliased_loads(steps: &Steps) -> Vec<AliasedLoad> {
     found
 }
 
-/// The first-level cache of this machine.
-pub fn first_level() -> LevelSpec {
-    let machine = HostSources::default().detect();
-    let (bytes, ways) = machine.levels.first().map_or((32 << 10, 8), |level| (level.bytes, level.ways));
-    LevelSpec { bytes, ways, line_bytes: LINE as u32, shared_by: 1 }
+/// The parts of a processor that decide what can make a call slow.
+#[derive(Clone, Copy, Debug)]
+pub struct CoreFacts {
+    /// The first-level cache, and with it the lines.
+    pub cache: LevelSpec,
+    /// Stores on their way to the cache at most, and instructions within which they are.
+    pub flight: InFlight,
 }
 
-/// Counts, with a first-level cache of such a kind.
-pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
+impl CoreFacts {
+    /// Returns the parts of this machine.
+    pub fn of_host() -> CoreFacts {
+        let machine = HostSources::default().detect();
+        let (bytes, ways) = machine.levels.first().map_or((32 << 10, 8), |level| (level.bytes, level.ways));
+        let cache = LevelSpec { bytes, ways, line_bytes: machine.line_bytes, shared_by: 1 };
+        CoreFacts { cache, flight: machine.flight() }
+    }
+}
+
+/// Counts, on such a core.
+pub fn facts(steps: &Steps, core: CoreFacts) -> Facts {
+    let line = u64::from(core.cache.line_bytes);
     let mut facts = Facts { instructions: steps.instructions, ..Facts::default() };
     for access in &steps.accesses {
         let crosses = |unit: u64| access.address % unit + u64::from(access.bytes) > unit;
@@ -231,11 +239,11 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
             false => (&mut facts.loads, &mut facts.split_loads),
         };
         *count += 1;
-        *split += usize::from(crosses(LINE));
+        *split += usize::from(crosses(line));
         facts.page_splits += usize::from(crosses(PAGE));
     }
     let mut pairs: BTreeMap<(u64, u64), Agreeing> = BTreeMap::new();
-    for AliasedLoad { load, store, accesses: least } in aliased_loads(steps) {
+    for AliasedLoad { load, store, accesses: least } in aliased_loads(steps, core.flight) {
         facts.aliases += 1;
         let key = (steps.accesses[load].instruction, steps.accesses[store].instruction);
         let pair = pairs.entry(key).or_insert(Agreeing { count: 0, least, load, store });
@@ -244,7 +252,7 @@ pub fn facts(steps: &Steps, cache: LevelSpec) -> Facts {
     }
     facts.pairs = pairs.into_values().collect();
     facts.pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.count), pair.least, pair.load));
-    facts.set_conflicts = conflicts(steps, cache).unwrap_or(0);
+    facts.set_conflicts = conflicts(steps, core.cache).unwrap_or(0);
     facts
 }
 
@@ -263,7 +271,10 @@ fn conflicts(steps: &Steps, cache: LevelSpec) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const L1: LevelSpec = LevelSpec { bytes: 32 << 10, ways: 8, line_bytes: 64, shared_by: 1 };
+    const CORE: CoreFacts = CoreFacts {
+        cache: LevelSpec { bytes: 32 << 10, ways: 8, line_bytes: 64, shared_by: 1 },
+        flight: InFlight { stores: 56, instructions: 224 },
+    };
 
     fn steps(of: impl IntoIterator<Item = (u64, u64, u32, bool)>) -> Steps {
         let access = |(instruction, address, bytes, is_store)| SteppedAccess {
@@ -278,10 +289,15 @@ mod tests {
 
     #[test]
     fn splits_are_those_of_lines_and_pages() {
-        let found =
-            facts(&steps([(1, 60, 4, true), (1, 60, 8, true), (2, 4092, 8, false), (2, 100, 16, true)]), L1);
+        let found = facts(
+            &steps([(1, 60, 4, true), (1, 60, 8, true), (2, 4092, 8, false), (2, 100, 16, true)]),
+            CORE,
+        );
         assert_eq!((found.loads, found.stores), (1, 3));
         assert_eq!((found.split_loads, found.split_stores, found.page_splits), (1, 1, 1));
+        let wide = CoreFacts { cache: LevelSpec { line_bytes: 128, ..CORE.cache }, ..CORE };
+        let found = facts(&steps([(1, 60, 8, true), (1, 124, 8, true)]), wide);
+        assert_eq!(found.split_stores, 1, "lines of 128 bytes");
     }
 
     /// A store to one page is followed by a load of another that agrees with it, by one that does not, and by one of the same
@@ -297,7 +313,7 @@ mod tests {
                 (13, address, 8, false),
             ]
         };
-        let found = facts(&steps((0..50).flat_map(turn)), L1);
+        let found = facts(&steps((0..50).flat_map(turn)), CORE);
         assert_eq!(found.aliases, 50);
         let [pair] = found.pairs[..] else { panic!("{found:?}") };
         assert_eq!((pair.count, pair.least), (50, 1));
@@ -308,7 +324,7 @@ mod tests {
     #[test]
     fn lines_of_one_set_conflict() {
         let apart =
-            |stride: u64| facts(&steps((0..9).map(move |at| (1, stride * at, 8, false))), L1).set_conflicts;
+            |stride: u64| facts(&steps((0..9).map(move |at| (1, stride * at, 8, false))), CORE).set_conflicts;
         assert_eq!((apart(4096), apart(4096 + 64)), (9, 0));
     }
 }

@@ -16,7 +16,7 @@ mod names;
 mod tracee;
 
 pub use accesses::{
-    Agreeing, AliasedLoad, Facts, SteppedAccess, SteppedFrame, Steps, aliased_loads, facts, first_level, step,
+    Agreeing, AliasedLoad, CoreFacts, Facts, SteppedAccess, SteppedFrame, Steps, aliased_loads, facts, step,
 };
 pub use call::{Repeated, Timing};
 pub use names::Names;

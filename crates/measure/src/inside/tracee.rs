@@ -190,14 +190,6 @@ impl Tracee {
         Ok(vectors)
     }
 
-    /// Sets them.
-    ///
-    /// # Errors
-    /// If the program is not stopped.
-    pub fn set_vectors(&self, vectors: &libc::user_fpregs_struct) -> Result<(), Error> {
-        self.request(libc::PTRACE_SETFPREGS, 0, ptr::from_ref(vectors) as usize)
-    }
-
     /// Runs until the first thread comes to the instruction at this address. `what` names it in
     /// errors. The breakpoint is in the thread's debug registers: other threads and children pass
     /// it.

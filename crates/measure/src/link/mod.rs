@@ -38,6 +38,17 @@ pub struct LinkLine {
     functions: Vec<String>,
 }
 
+/// The variation of a program's links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkVariation {
+    /// Objects, whose order varies if there are two or more.
+    pub objects: usize,
+    /// Functions, whose order varies if there are two or more.
+    pub functions: usize,
+    /// The line has a `{seed}` of its own.
+    pub has_seed: bool,
+}
+
 impl LinkLine {
     /// Reads a line such as `cc a.o b.o -o {out}`. Its object files are permuted. If it has
     /// `{order}`, as in `-Wl,--symbol-ordering-file,{order}`, so are the functions in them. A
@@ -90,20 +101,13 @@ impl LinkLine {
             || self.words.iter().any(|word| word.contains(SEED))
     }
 
-    /// Returns the kind of variation: "link order", "function order", both, or that of the line's
-    /// own `{seed}`.
-    pub fn varies(&self) -> String {
-        let mut varied = Vec::new();
-        if self.objects.len() > 1 {
-            varied.push(format!("the order of {} objects", self.objects.len()));
+    /// Returns what is varied.
+    pub fn varies(&self) -> LinkVariation {
+        LinkVariation {
+            objects: self.objects.len(),
+            functions: self.functions.len(),
+            has_seed: self.words.iter().any(|word| word.contains(SEED)),
         }
-        if self.functions.len() > 1 {
-            varied.push(format!("the order of {} functions", self.functions.len()));
-        }
-        if self.words.iter().any(|word| word.contains(SEED)) {
-            varied.push("whatever depends on {seed}".into());
-        }
-        varied.join(", ")
     }
 
     /// Links variant `seed` into a folder; 0 is the order that the line has. The program's path.

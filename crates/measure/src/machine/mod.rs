@@ -6,7 +6,6 @@
 mod core;
 mod kernels;
 mod memory;
-mod render;
 mod sharing;
 mod touches;
 
@@ -17,8 +16,6 @@ use serde::Serialize;
 use crate::Error;
 use crate::process::{Pinned, processors};
 use crate::stats::{median, quantile};
-
-pub use render::text;
 
 use self::core::Core;
 use sharing::Sharing;
@@ -56,7 +53,30 @@ pub struct Calibration {
     pub constants: Vec<Measured>,
     /// Notes on constants that could not be measured, and why, and on differences from the system's
     /// description.
-    pub notes: Vec<String>,
+    pub notes: Vec<MachineNote>,
+}
+
+/// A reason to read a calibration with care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineNote {
+    /// There is one processor, so the cost of shared lines is assumed.
+    OneProcessor,
+    /// These processors did not run at the same time.
+    Apart(usize, usize),
+    /// Memory serves hardly later than this level, whose size is the system's word then.
+    HardlyLater {
+        /// The level's name.
+        level: String,
+    },
+    /// Chases find less in the last level than the system says.
+    Smaller {
+        /// The level's name.
+        level: String,
+        /// Bytes that the system says.
+        bytes: u64,
+        /// Bytes that it is taken to have.
+        believed: u64,
+    },
 }
 
 /// Measures the costs of the machine's caches, memory and core, in some ten seconds. `machine` has
@@ -78,12 +98,12 @@ pub fn calibrate(machine: &Machine) -> Result<Calibration, Error> {
     }
     let mut notes = Vec::new();
     if cpus.len() < 2 {
-        notes.push("there is one processor, so what shared lines cost is assumed".to_string());
+        notes.push(MachineNote::OneProcessor);
     }
     for partner in cpus.iter().skip(1).take(PARTNERS) {
         let pair: Vec<Sharing> = (0..ROUNDS).filter_map(|_| sharing::measure(first, *partner)).collect();
         if pair.len() < ROUNDS.div_ceil(2) {
-            notes.push(format!("processors {first} and {partner} did not run at the same time"));
+            notes.push(MachineNote::Apart(first, *partner));
         } else {
             samples.pairs.push(pair);
         }
@@ -159,7 +179,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn conclude(&self, machine: &Machine, sizes: &Sizes, notes: Vec<String>) -> Calibration {
+    fn conclude(&self, machine: &Machine, sizes: &Sizes, notes: Vec<MachineNote>) -> Calibration {
         let mut out = Calibration { machine: machine.clone(), constants: Vec::new(), notes };
         let made = &mut out.machine;
         made.sources = vec![
@@ -248,10 +268,7 @@ impl Samples {
         let time = |at: usize| median(&self.steps.iter().map(|round| round[inner + at]).collect::<Vec<_>>());
         let (cache, memory) = (time(0), median(&self.memory));
         if memory < 1.2 * cache {
-            out.notes.push(format!(
-                "memory answers hardly later than {}, so the size of the latter is what the system says",
-                level.name
-            ));
+            out.notes.push(MachineNote::HardlyLater { level: level.name.clone() });
             return;
         }
         let part = |at: usize| ((memory - time(at)) / (memory - cache)).min(1.0);
@@ -264,13 +281,7 @@ impl Samples {
         }
         let set = u64::from(level.ways) * u64::from(level.line_bytes);
         let believed = (held / set).max(1) * set;
-        out.notes.push(format!(
-            "the system says that {} has {} MiB, but chases through so much find about {} MiB there, and the rest takes as \
-             long as memory: {0} is taken to have {2} MiB",
-            level.name,
-            level.bytes >> 20,
-            believed >> 20
-        ));
+        out.notes.push(MachineNote::Smaller { level: level.name.clone(), bytes: level.bytes, believed });
         let last = out.machine.levels.len() - 1;
         out.machine.levels[last].bytes = believed;
         out.machine.levels[last].provenance = "measured".to_string();
@@ -431,7 +442,11 @@ mod tests {
         // The last level is believed as far as it answers like one.
         let last = made.levels.last().unwrap();
         assert!((31 << 20..=32 << 20).contains(&last.bytes), "{}", last.bytes);
-        assert!(found.notes[0].contains("find about 31 MiB there"), "{:?}", found.notes);
+        assert!(
+            matches!(found.notes[0], MachineNote::Smaller { believed, .. } if believed >> 20 == 31),
+            "{:?}",
+            found.notes
+        );
         let again = Machine::from_toml(&made.to_toml(), "again.toml").unwrap();
         assert_eq!(again.levels.last().unwrap().bytes, last.bytes);
     }

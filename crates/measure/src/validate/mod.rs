@@ -8,7 +8,6 @@
 
 mod compare;
 mod images;
-mod render;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +20,6 @@ use crate::process::{Launch, RunLimits};
 
 pub use compare::{Agreement, GOOD, LEAST_SHARE, agreement};
 pub use memlode_sample::Skid;
-pub use render::text;
 
 use images::{Images, Place};
 

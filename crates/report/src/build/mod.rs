@@ -24,15 +24,12 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use memlode_analyses::{self as analyses, View};
-use memlode_attribute::annotate::Cells;
+use memlode_analyses as analyses;
 use memlode_attribute::place::{Line, Place, What, place, what};
 use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::{Row, Tables};
-use memlode_attribute::{
-    Cell, ClassId, CostModel, Counts, Coverage, PathId, Profile, StandardErrors, Wait, WaitKind,
-};
-use memlode_machine::{Machine, Provenance};
+use memlode_attribute::{Cell, ClassId, CostModel, Counts, Coverage, PathId, Profile, StandardErrors, Wait};
+use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
@@ -51,33 +48,33 @@ pub use simulation::simulation;
 pub use tables::analysis;
 pub use timing::timing;
 
-/// Builds the report of a profile of `trace` on `machine`. `replayed` has the chunks that could not
-/// be decoded, and `sharing` the losses of threads to each other, if they were computed.
-pub fn report(
-    trace: &Trace,
-    machine: &Machine,
-    profile: &Profile,
-    replayed: &Replayed,
-    sharing: Option<&SharingProfile>,
-) -> Report {
-    let costs = CostModel::new(profile, trace.sites(), machine);
-    report_costing(trace, machine, profile, replayed, sharing, &costs)
+/// A replayed run and what was found in it: all that a report is made of.
+pub struct Inputs<'a> {
+    /// The trace.
+    pub trace: &'a Trace,
+    /// The machine that it was replayed on.
+    pub machine: &'a Machine,
+    /// The counts.
+    pub profile: &'a Profile,
+    /// The cost of the accesses.
+    pub costs: &'a CostModel,
+    /// The chunks that were read, and those that could not be decoded.
+    pub replayed: &'a Replayed,
+    /// The time that threads lose to each other, if that was looked at.
+    pub sharing: Option<&'a SharingProfile>,
+    /// The findings of analyses of the counts, the costliest first
+    /// ([`memlode_analyses::findings_of`]).
+    pub findings: Vec<analyses::Finding>,
 }
 
-/// Builds the same report with costs that are known already, such as those under an edit.
-pub fn report_costing(
-    trace: &Trace,
-    machine: &Machine,
-    profile: &Profile,
-    replayed: &Replayed,
-    sharing: Option<&SharingProfile>,
-    costs: &CostModel,
-) -> Report {
+/// Builds the report of a replayed run.
+pub fn report(inputs: Inputs<'_>) -> Report {
+    let Inputs { trace, machine, profile, costs, replayed, sharing, findings } = inputs;
     let latencies = machine.latencies();
     let names = trace.sites();
-    let levels = level_names(machine);
+    let levels = machine.level_names();
     let sample = sample::sample(trace, profile, &levels);
-    let tables = costed(trace, profile, &latencies, costs, sample.as_ref());
+    let tables = Tables::of_run(trace, profile, &latencies, costs);
     let total = tables.whole();
     let builder = Builder {
         names,
@@ -88,17 +85,6 @@ pub fn report_costing(
         total_wait: total.wait.cycles(),
         borrowed: &borrowed(&tables, names),
     };
-    let findings = analyses::findings(&View {
-        cells: &Cells::default(),
-        names,
-        threads: trace.threads(),
-        machine,
-        levels: &served_by(&levels),
-        latencies: &latencies,
-        clock: trace.clock(),
-        counted: Some(&tables),
-        before: &[],
-    });
     let access = |(what, place): &(What, Place)| builder.access(what, place);
     let mut report = Report {
         trace: builder.recording(trace, replayed, sample),
@@ -145,22 +131,6 @@ fn instructions(profile: &Profile, names: &SiteTable) -> u64 {
     profile.cells.iter().map(of_cell).sum::<f64>().round() as u64
 }
 
-/// The tables of a profile with their costs, and with their errors where they are a random sample's.
-fn costed<'a>(
-    trace: &'a Trace,
-    profile: &'a Profile,
-    latencies: &'a [u32],
-    costs: &'a CostModel,
-    sample: Option<&model::Sample>,
-) -> Tables<'a> {
-    let tables = Tables::new(profile, trace.sites(), latencies).costing(costs);
-    // What was switched by hand is no random sample: its errors are unknown.
-    match sample.and_then(|sample| sample.access_share.as_ref()) {
-        Some(covered) => tables.of_sample(covered.value),
-        None => tables,
-    }
-}
-
 /// Sums a profile up by a key of its cells, as the tables of its report are: the costliest first, without cells that have no key.
 pub fn rows_by<K: Hash + Eq + Ord + Clone>(
     trace: &Trace,
@@ -169,9 +139,8 @@ pub fn rows_by<K: Hash + Eq + Ord + Clone>(
     costs: &CostModel,
     key: impl Fn(&Cell) -> Option<K>,
 ) -> Vec<model::Row<K>> {
-    let (latencies, levels) = (machine.latencies(), level_names(machine));
-    let sample = sample::sample(trace, profile, &levels);
-    let tables = costed(trace, profile, &latencies, costs, sample.as_ref());
+    let (latencies, levels) = (machine.latencies(), machine.level_names());
+    let tables = Tables::of_run(trace, profile, &latencies, costs);
     let total = tables.whole();
     let builder = Builder {
         names: trace.sites(),
@@ -183,22 +152,6 @@ pub fn rows_by<K: Hash + Eq + Ord + Clone>(
         borrowed: &Borrowed::default(),
     };
     builder.rows(&tables.roll(key), K::clone)
-}
-
-/// Returns the names of the machine's levels; a name that comes twice gets a number.
-pub fn level_names(machine: &Machine) -> Vec<Arc<str>> {
-    let mut names: Vec<Arc<str>> = Vec::new();
-    for level in &machine.levels {
-        let numbered = (2..).map(|n| format!("{}-{n}", level.name));
-        let mut candidates = std::iter::once(level.name.clone()).chain(numbered);
-        names.extend(candidates.find(|name| names.iter().all(|known| **known != **name)).map(Arc::from));
-    }
-    names
-}
-
-/// The same with memory, as what can serve an access.
-pub fn served_by(levels: &[Arc<str>]) -> Vec<String> {
-    levels.iter().map(|name| name.to_string()).chain(["memory".to_string()]).collect()
 }
 
 fn simulated(machine: &Machine, names: &[Arc<str>], profile: &Profile) -> model::Simulated {
@@ -221,11 +174,7 @@ fn simulated(machine: &Machine, names: &[Arc<str>], profile: &Profile) -> model:
         description: machine.description.clone(),
         cores: machine.cores,
         memory_latency_cycles: machine.memory_latency_cycles,
-        latencies: match machine.known() {
-            Provenance::Measured => model::LatenciesKnown::Measured,
-            Provenance::PartlyMeasured => model::LatenciesKnown::PartlyMeasured,
-            Provenance::Assumed => model::LatenciesKnown::Assumed,
-        },
+        latencies: machine.known(),
         file_hash: machine.file_hash.clone(),
         levels: levels.collect(),
     }
@@ -270,15 +219,6 @@ fn waited(wait: &Wait) -> model::Wait {
 /// Rounds to tenths of a cycle: further digits of a model mean nothing.
 fn rounded(cycles: f64) -> f64 {
     (cycles * 10.0).round() / 10.0
-}
-
-fn kind_word(kind: WaitKind) -> &'static str {
-    match kind {
-        WaitKind::Stored => "stored",
-        WaitKind::Streamed => "streamed",
-        WaitKind::Chained => "chained",
-        WaitKind::Overlapping => "overlapping",
-    }
 }
 
 pub(crate) struct Builder<'a> {
@@ -485,13 +425,11 @@ impl Builder<'_> {
                 model::Evidence::Objects { objects: self.rows(objects, |class| self.object(*class)) }
             }
             analyses::Evidence::Waits(kind) => {
-                model::Evidence::Waits { how: kind_word(*kind).into(), share: wait.of(*kind) / wait.cycles() }
+                model::Evidence::Waits { how: *kind, share: wait.of(*kind) / wait.cycles() }
             }
             analyses::Evidence::PastCaches => model::Evidence::PastCaches {},
             analyses::Evidence::SoftwarePrefetch => model::Evidence::SoftwarePrefetch {},
-            analyses::Evidence::Addresses(dependence) => {
-                model::Evidence::Addresses { from: dependence.word().into() }
-            }
+            analyses::Evidence::Addresses(dependence) => model::Evidence::Addresses { from: *dependence },
             analyses::Evidence::Prefetch(distance) => model::Evidence::Prefetch {
                 accesses_ahead: distance.accesses,
                 latency_cycles: distance.latency_cycles,

@@ -3,33 +3,25 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use memlode_attribute::DetailedProfile;
 use memlode_attribute::detail::{AliasRow, CellDetail, DetailRow};
 use memlode_attribute::place::{Place, What};
-use memlode_attribute::sharing::SharingProfile;
 use memlode_attribute::tables::Tables;
-use memlode_attribute::{Cell, CostModel};
+use memlode_attribute::{Cell, DetailedProfile};
 use memlode_machine::Machine;
-use memlode_replay::Replayed;
-use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::build::sharing::sharing;
-use crate::build::{Builder, borrowed, level_names, report, rules};
+use crate::build::{Builder, Inputs, borrowed, report, rules};
 use crate::model::{Alias, Detail, Evictor, LevelCauses, Memory, Row, Simulation, Translation};
 
 /// The most evicting rows that are listed for each row and level.
 const EVICTORS: usize = 10;
 
-/// Builds the answer of `memlode sim` from a profile of `trace` on `machine`.
-pub fn simulation(
-    trace: &Trace,
-    machine: &Machine,
-    detailed: &DetailedProfile,
-    replayed: &Replayed,
-    side_by_side: Option<&SharingProfile>,
-) -> Simulation {
-    let mut report = report(trace, machine, &detailed.profile, replayed, side_by_side);
+/// Builds what `memlode sim` says of a run whose accesses say why they missed. The profile of
+/// `inputs` is that of `detailed`.
+pub fn simulation(inputs: Inputs<'_>, detailed: &DetailedProfile) -> Simulation {
+    let Inputs { trace, machine, costs, .. } = inputs;
+    let mut report = report(inputs);
     for thread in &mut report.threads {
         let cores = &detailed.setup.cores;
         thread.subject.core = cores[thread.subject.thread as usize % cores.len()];
@@ -37,9 +29,8 @@ pub fn simulation(
     let latencies = machine.latencies();
     let names = trace.sites();
     // In the order of the report's rows, to which what was found of them is added one by one.
-    let costs = CostModel::new(&detailed.profile, names, machine);
-    let tables = Tables::new(&detailed.profile, names, &latencies).costing(&costs);
-    let levels = level_names(machine);
+    let tables = Tables::new(&detailed.profile, names, &latencies).costing(costs);
+    let levels = machine.level_names();
     let builder = Builder {
         names,
         profile: &detailed.profile,

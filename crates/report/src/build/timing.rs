@@ -9,7 +9,7 @@ use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
 
-use crate::build::{Builder, borrowed, level_names, rounded, simulated};
+use crate::build::{Builder, borrowed, rounded, simulated};
 use crate::model::{self, Everything, StallCycles, TimeReport, TimedCore, TimedNumbers};
 use crate::names::demangle;
 
@@ -17,7 +17,7 @@ use crate::names::demangle;
 pub fn timing(trace: &Trace, machine: &Machine, timed: &TimedProfile, replayed: &Replayed) -> TimeReport {
     let latencies = machine.latencies();
     let names = trace.sites();
-    let levels = level_names(machine);
+    let levels = machine.level_names();
     let tables = Tables::new(&timed.profile, names, &latencies);
     let builder = Builder {
         names,

@@ -153,7 +153,8 @@ impl Builder<'_> {
         ms: impl Fn(f64) -> f64,
     ) -> Vec<SharedObject> {
         let written = |linkage: &str| demangle_short(linkage);
-        let known = PlanInputs { names: self.names, profile: self.profile, written: &written, nodes: None };
+        let (names, profile, line_bytes) = (self.names, self.profile, found.line_bytes);
+        let known = PlanInputs { names, profile, written: &written, nodes: None, line_bytes };
         let contended = contended(&known, found, run_cycles);
         let mut classes: Vec<ClassId> =
             rows.iter().flat_map(|rows| rows.iter().map(|(class, _)| *class)).collect();

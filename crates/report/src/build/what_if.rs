@@ -1,5 +1,6 @@
 //! The outcome of edits on a run, beside the run as it is.
 
+use memlode_attribute::CostModel;
 use memlode_attribute::place::{place, what};
 use memlode_attribute::sharing::OwnMember;
 use memlode_layout::Edit;
@@ -11,13 +12,15 @@ use memlode_whatif::hot_cold::Chart;
 use memlode_whatif::placement::Footprint;
 use memlode_whatif::plan::{Plan, PlanDoubt};
 
-use super::{comparison, handles, records, report, report_costing};
+use super::{Inputs, comparison, handles, records, report};
 use crate::model::{self, Data, Report};
 
 /// Builds the report of the unedited trace.
 pub fn baseline(baseline: &Baseline) -> Report {
     let Baseline { trace, machine, profile, replayed, .. } = baseline;
-    report(trace, machine, profile, replayed, baseline.sharing())
+    let costs = &CostModel::new(profile, trace.sites(), machine);
+    let sharing = baseline.sharing();
+    report(Inputs { trace, machine, profile, costs, replayed, sharing, findings: Vec::new() })
 }
 
 /// Builds the report of the effects of edits on a run. `noise` is the part of the run that
@@ -83,8 +86,15 @@ fn what_if_beside(
 ) -> model::WhatIf {
     let EditOutcome { edits, plan, predicted, costs, sharing, before, after, verdict } = outcome;
     let (profile, replayed) = (&predicted.profile, &predicted.replayed);
-    let as_it_would_be =
-        report_costing(&baseline.trace, &baseline.machine, profile, replayed, sharing.as_ref(), costs);
+    let as_it_would_be = report(Inputs {
+        trace: &baseline.trace,
+        machine: &baseline.machine,
+        profile,
+        costs,
+        replayed,
+        sharing: sharing.as_ref(),
+        findings: Vec::new(),
+    });
     model::WhatIf {
         handle: handles::of_edits(baseline.trace.sites(), edits),
         edits: edits.iter().map(ToString::to_string).collect(),

@@ -1,5 +1,7 @@
 //! Findings of an analysis, with names.
 
+use memlode_attribute::WaitKind;
+use memlode_trace::sites::Dependence;
 use serde::{Deserialize, Serialize};
 
 use super::{Access, NotRecorded, Numbers, Object, Position, Row, SourceText, Word};
@@ -70,8 +72,8 @@ pub enum Evidence {
     /// The way in which the accesses of the line wait, as far as it was observed while the program
     /// ran.
     Waits {
-        /// `stored`, `streamed`, `chained` or `overlapping`: what most of the wait is.
-        how: Word,
+        /// The way of most of the wait.
+        how: WaitKind,
         /// Its part of the wait, 0 to 1.
         share: f64,
     },
@@ -82,8 +84,8 @@ pub enum Evidence {
     SoftwarePrefetch {},
     /// The source of the addresses, as the compiler saw it.
     Addresses {
-        /// `chased`, `loaded` or `computed`.
-        from: Word,
+        /// The compiler's word on it.
+        from: Dependence,
     },
     /// Prefetching can help: addresses are known some accesses before.
     Prefetch {

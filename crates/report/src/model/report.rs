@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use memlode_machine::Provenance;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -93,23 +94,11 @@ pub struct Simulated {
     /// Cycles until memory serves a load.
     pub memory_latency_cycles: u32,
     /// The confidence in the latencies.
-    pub latencies: LatenciesKnown,
+    pub latencies: Provenance,
     /// The first twelve hexadecimal digits of the SHA-256 of the machine file; none without a file.
     pub file_hash: Option<String>,
     /// Caches, innermost first.
     pub levels: Vec<Level>,
-}
-
-/// The confidence in the latencies of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LatenciesKnown {
-    /// All were measured on the machine itself.
-    Measured,
-    /// Some were measured on the machine itself.
-    PartlyMeasured,
-    /// All come from documents, or from a similar machine.
-    Assumed,
 }
 
 /// One level of cache, all its caches together.

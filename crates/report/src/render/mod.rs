@@ -1,6 +1,9 @@
 //! Words for a report: one module for each output.
 
+pub mod budget;
 pub mod json;
+#[cfg(feature = "measure")]
+pub mod measured;
 pub mod page;
 mod sentences;
 pub mod svg;

@@ -283,7 +283,9 @@ impl Baseline {
     fn with_inputs<R>(&self, work: impl FnOnce(&PlanInputs<'_>) -> R) -> R {
         let nodes = self.setup.as_ref().map(|_| self.machine.nodes);
         let written = |linkage: &str| self.host.written(linkage);
-        work(&PlanInputs { names: self.trace.sites(), profile: &self.profile, written: &written, nodes })
+        let line_bytes = self.machine.line_bytes.into();
+        let (names, profile) = (self.trace.sites(), &self.profile);
+        work(&PlanInputs { names, profile, written: &written, nodes, line_bytes })
     }
 
     /// Replays all of it under edits.

@@ -55,6 +55,16 @@ pub struct PairedLines {
     pub edit: Edit,
 }
 
+impl PairedLines {
+    /// Bytes of a pair of lines, to which the edit aligns.
+    pub fn bytes(&self) -> Option<u64> {
+        match self.edit {
+            Edit::Align { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+}
+
 /// Tries edits of what threads take from each other on the whole trace, which has few of them.
 pub fn try_edits(
     baseline: &Baseline,

@@ -22,25 +22,27 @@
 //! known.
 
 mod chains;
+mod sites;
 
 use std::iter::Sum;
 use std::ops::AddAssign;
 
 use memlode_machine::Machine;
 use memlode_simulate::MAX_LEVELS;
-use memlode_trace::sites::{SiteId, SiteTable, StringId};
+use memlode_trace::sites::{SiteTable, StringId};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::objects::classes::Home;
 use crate::profile::{Cell, Profile};
-use crate::read::place::place;
-use crate::read::touched::FirstTouches;
+use sites::SiteWaits;
 
 /// Cycles that a line from the second level costs where it was fetched ahead, or is stored to.
 const NEAR_CYCLES: f64 = 2.0;
 
 /// The way in which accesses wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitKind {
     /// Stores: the core goes on, as long as there is room for them.
     Stored,
@@ -56,6 +58,16 @@ impl WaitKind {
     /// All of them.
     pub const ALL: [WaitKind; 4] =
         [WaitKind::Stored, WaitKind::Streamed, WaitKind::Chained, WaitKind::Overlapping];
+
+    /// Returns the kind in a word, stable.
+    pub fn word(self) -> &'static str {
+        match self {
+            WaitKind::Stored => "stored",
+            WaitKind::Streamed => "streamed",
+            WaitKind::Chained => "chained",
+            WaitKind::Overlapping => "overlapping",
+        }
+    }
 }
 
 /// Cycles that some accesses cost.
@@ -230,69 +242,10 @@ impl CostModel {
 
     fn with(profile: &Profile, names: &SiteTable, machine: &Machine, edit: Option<&UnderEdit>) -> CostModel {
         let constants = Constants::of(machine);
-        let sites = names.sites().len();
-        let mut seen =
-            chains::Seen { executed: vec![0; sites], missed: vec![0; sites], stays: vec![false; sites] };
-        for cell in &profile.cells {
-            seen.executed[cell.site.0 as usize] += cell.counts.accesses();
-            seen.missed[cell.site.0 as usize] += cell.counts.misses(0);
-        }
-        for (stays, walk) in seen.stays.iter_mut().zip(&profile.walks) {
-            *stays = walk.near_share().is_none();
-        }
-        let chained = chains::chained(names, &seen);
-        let streamed = |site: SiteId| streamed(profile, names, site);
-        let free = |cell: &Cell| free_misses(cell, names, &chained, &streamed);
-        let functions = overlapping_misses(profile, names, &free);
-        let mut own = vec![0.0; names.sites().len()];
-        for cell in &profile.cells {
-            own[cell.site.0 as usize] += free(cell);
-        }
-        let overlapping = |site: SiteId| {
-            let function = place(names, names.site(site)).line.function;
-            let all = functions.get(&function).copied().unwrap_or_default();
-            let Some(UnderEdit { parallelism: known, .. }) = edit else { return all.each() };
-            let most = known.0.get(&function).copied().unwrap_or(0.0);
-            let own = Density { misses: own[site.0 as usize], ..all };
-            all.each().min(most).max(own.each())
-        };
-        // No object has more pages than the program ever touched, however much was allocated for it.
-        let touched = FirstTouches::of_all(profile);
-        let touched =
-            touched.map_or(u64::MAX, |all| all.most_bytes(machine.line_bytes.into(), machine.page_bytes));
-        let price = |cell: &Cell| {
-            let site = names.site(cell.site);
-            let part = Parts {
-                is_write: site.kind.is_write(),
-                is_past_caches: site.is_past_caches(),
-                streamed: streamed(cell.site),
-                chained: chained[cell.site.0 as usize],
-                overlapping_misses: overlapping(cell.site),
-                instructions: names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after)),
-            };
-            let class = &profile.classes[cell.class.0 as usize];
-            let page_bytes = edit.and_then(|edit| edit.pages.get(&class.home)).copied();
-            let walk = match profile.has_translations {
-                true => 0.0,
-                false => constants.walk(class.bytes.min(touched), page_bytes),
-            };
-            prices(&constants, &part, walk)
-        };
+        let sites = SiteWaits::of(profile, names, machine, edit);
+        let price = |cell: &Cell| prices(&constants, &sites.parts(cell), sites.walk(&constants, cell));
         let prices: Vec<Prices> = profile.cells.iter().map(price).collect();
-        let wait = |(cell, prices): (&Cell, &Prices)| {
-            let counts = &cell.counts;
-            let first = fresh_touches(profile, cell);
-            let mut by_depth: [u64; MAX_LEVELS + 1] =
-                std::array::from_fn(|depth| counts.reads[depth] + counts.writes[depth]);
-            by_depth[machine.levels.len()] -= first;
-            let mut wait = prices.wait(&by_depth);
-            for (sum, price) in wait.kinds.iter_mut().zip(prices.latency_cycle) {
-                *sum += counts.other_cycles as f64 * price;
-            }
-            wait.first_touches = first as f64 * prices.first_touch;
-            wait.instructions += first as f64 * prices.instructions;
-            wait
-        };
+        let wait = |(cell, prices): (&Cell, &Prices)| prices.of_cell(profile, cell, machine.levels.len());
         let waits = profile.cells.iter().zip(&prices).map(wait).collect();
         let mut by_tag = vec![u32::MAX; profile.cells.len()];
         for (number, cell) in (0u32..).zip(&profile.cells) {
@@ -301,8 +254,7 @@ impl CostModel {
             }
         }
         let knows_instructions = profile.cells.iter().any(|cell| names.work(cell.site).is_some());
-        let parallelism = functions.into_iter().map(|(function, density)| (function, density.each()));
-        let parallelism = Parallelism(parallelism.collect());
+        let parallelism = sites.parallelism();
         CostModel { prices, waits, by_tag, knows_instructions, parallelism, line_bytes: machine.line_bytes }
     }
 
@@ -340,6 +292,23 @@ impl CostModel {
 }
 
 impl Prices {
+    /// The cost of a cell's accesses, those that touch fresh memory first among them. Memory is
+    /// behind `levels` levels.
+    fn of_cell(&self, profile: &Profile, cell: &Cell, levels: usize) -> Wait {
+        let counts = &cell.counts;
+        let first = fresh_touches(profile, cell);
+        let mut by_depth: [u64; MAX_LEVELS + 1] =
+            std::array::from_fn(|depth| counts.reads[depth] + counts.writes[depth]);
+        by_depth[levels] -= first;
+        let mut wait = self.wait(&by_depth);
+        for (sum, price) in wait.kinds.iter_mut().zip(self.latency_cycle) {
+            *sum += counts.other_cycles as f64 * price;
+        }
+        wait.first_touches = first as f64 * self.first_touch;
+        wait.instructions += first as f64 * self.instructions;
+        wait
+    }
+
     fn wait(&self, by_depth: &[u64; MAX_LEVELS + 1]) -> Wait {
         let mut sum = Wait::default();
         for (&accesses, price) in by_depth.iter().zip(&self.by_depth) {
@@ -357,41 +326,6 @@ impl Prices {
 pub(crate) fn fresh_touches(profile: &Profile, cell: &Cell) -> u64 {
     let is_fresh = profile.gaps.is_none() && profile.classes[cell.class.0 as usize].home != Home::Unknown;
     if is_fresh { cell.counts.first_touches } else { 0 }
-}
-
-/// The part of a site's lines that a prefetcher can have fetched: by its observed walk, or by the
-/// code where it was not observed. All of them where the program prefetches itself.
-fn streamed(profile: &Profile, names: &SiteTable, site: SiteId) -> f64 {
-    if names.site(site).is_prefetch() {
-        return 1.0;
-    }
-    let seen = profile.walks.get(site.0 as usize).and_then(|walk| walk.near_share());
-    seen.unwrap_or_else(|| f64::from(u8::from(names.site(site).dependence().is_none())))
-}
-
-/// Returns how many misses of a cell from behind the second level could overlap.
-fn free_misses(cell: &Cell, names: &SiteTable, chained: &[f64], streamed: &impl Fn(SiteId) -> f64) -> f64 {
-    if names.site(cell.site).kind.is_write() {
-        return 0.0;
-    }
-    let free = (1.0 - streamed(cell.site)) * (1.0 - chained[cell.site.0 as usize]);
-    cell.counts.misses(1) as f64 * free
-}
-
-/// Returns, by function, its misses that could overlap and its instructions.
-fn overlapping_misses(
-    profile: &Profile,
-    names: &SiteTable,
-    free: &impl Fn(&Cell) -> f64,
-) -> FxHashMap<StringId, Density> {
-    let mut sums: FxHashMap<StringId, Density> = FxHashMap::default();
-    for cell in &profile.cells {
-        let sum = sums.entry(place(names, names.site(cell.site)).line.function).or_default();
-        let work = names.work(cell.site).map_or(0.0, |work| f64::from(work.before + work.after));
-        sum.instructions += cell.counts.accesses() as f64 * work;
-        sum.misses += free(cell);
-    }
-    sums
 }
 
 /// Facts about the accesses of a cell.

@@ -1,12 +1,12 @@
 //! `memlode bias alloc`: addresses that allocators give.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use memlode_measure::bias::allocators::{self, AllocatorRow};
-use memlode_measure::picture::Picture;
+use memlode_measure::bias::allocators;
+use memlode_report::render::measured::allocators as words;
 use serde_json::json;
 
 use super::{draw, print, print_json};
@@ -53,35 +53,10 @@ pub fn run(args: &Alloc) -> Result<()> {
         }
     }
     if let Some(file) = &args.svg {
-        picture(file, &rows)?;
+        draw(file, &words::picture(&rows))?;
     }
     if args.json {
         return print_json(&json!({ "sizes": allocators::SIZES, "allocators": rows }));
     }
-    print(&allocators::text(&rows))
-}
-
-/// A tooth for each allocator and size; as high as the low bits that agree in every pair.
-fn picture(file: &Path, rows: &[AllocatorRow]) -> Result<()> {
-    let mut points = Vec::new();
-    let mut names = Vec::new();
-    for row in rows {
-        for (size, found) in allocators::SIZES.iter().zip(&row.sizes) {
-            let bits = [(found.low21, 21), (found.low20, 20), (found.low12, 12)];
-            let agree = bits.into_iter().find(|(pairs, _)| *pairs == found.pairs).map_or(0, |(_, bits)| bits);
-            points.push((points.len() as f64, f64::from(agree)));
-            let huge = if row.huge { ", huge pages" } else { "" };
-            names.push(format!("{} {} KiB{huge}", row.allocator, size >> 10));
-        }
-    }
-    let marked: Vec<(f64, f64)> = points.iter().copied().filter(|(_, bits)| *bits > 0.0).collect();
-    let picture = Picture {
-        title: "Low address bits that agree in consecutive equal buffers",
-        across: "allocator and size",
-        up: "bits",
-        points: &points,
-        marked: &marked,
-        names: &names,
-    };
-    draw(file, &picture)
+    print(&words::text(&rows))
 }

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use memlode_measure::bias::environment::{self, CONTEXTS, EnvironmentPlan, Sweep};
-use memlode_measure::bias::sweep::SweepVerdict;
-use memlode_measure::picture::Picture;
+use memlode_measure::bias::environment::{self, EnvironmentPlan, Sweep};
 use memlode_measure::process::StopFlag;
+use memlode_report::render::measured::environment as words;
 use serde_json::json;
 
 use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
@@ -48,43 +47,20 @@ pub fn run(args: &Env) -> Result<()> {
         predict(args, &plan, &found, &stop, file)?;
     }
     if let Some(file) = &args.svg {
-        let points = found.padding.iter().map(|padding| *padding as f64);
-        let points: Vec<(f64, f64)> = points.zip(found.swept.ratio.iter().copied()).collect();
-        let marked: Vec<_> =
-            found.swept.of(SweepVerdict::Spike).iter().map(|spike| points[spike.context]).collect();
-        let title = plan.program.text();
-        let picture = Picture {
-            title: &title,
-            across: "bytes added to the environment",
-            up: "time over the median context's",
-            points: &points,
-            marked: &marked,
-            names: &[],
-        };
-        draw(file, &picture)?;
+        draw(file, &words::picture(&found, &plan.program.text()))?;
     }
     if program.how.json {
-        return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "sweep": found }));
+        return print_json(
+            &json!({ "sentence": words::sentence(&found), "seed": plan.seed, "sweep": found }),
+        );
     }
-    let mut text = found.sentence() + "\n";
-    text += &format!(
-        "{} contexts, {} runs of each or more, seed {}; 80% of contexts lie within {:.1}% of each other.\n",
-        found.padding.len(),
-        found.swept.runs,
-        plan.seed,
-        100.0 * (found.swept.spread - 1.0)
-    );
-    print(&text)
+    print(&words::text(&found, plan.seed))
 }
 
 fn sweep(args: &Env, plan: &EnvironmentPlan, stop: &Arc<StopFlag>) -> Result<Sweep> {
-    let what = if args.function.is_some() { "timings" } else { "runs" };
     let mut tell = |runs: usize, seconds: f64| {
-        let time = runs as f64 * seconds;
-        term::line(&format!(
-            "{runs} {what} of {CONTEXTS} contexts, about {time:.0} s; then the slowest again, {:.0} s in all at most",
-            args.time_limit.as_secs_f64()
-        ));
+        let limit = args.time_limit.as_secs_f64();
+        term::line(&words::progress(args.function.is_some(), runs, seconds, limit));
     };
     match &args.function {
         None => Ok(environment::sweep_program(plan, stop, &mut tell)?),

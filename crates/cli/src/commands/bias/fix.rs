@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Parser;
 use memlode_measure::bench::Progress;
-use memlode_measure::bias::blocks::{BlocksPlan, size};
-use memlode_measure::bias::sweep::SweepVerdict;
-use memlode_measure::picture::Picture;
+use memlode_measure::bias::blocks::BlocksPlan;
+use memlode_report::render::measured::bench::document;
+use memlode_report::render::measured::blocks as words;
 use serde_json::json;
 
 use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
@@ -75,26 +75,24 @@ pub fn run(args: &Fix) -> Result<()> {
         if args.program.how.json {
             return print_json(&json!({ "blocks": blocks }));
         }
-        let line = |block: &memlode_measure::bias::blocks::Block| {
-            format!("{:4}  {:>11}  {}\n", block.number, size(block.bytes), block.place)
-        };
-        return print(&blocks.iter().map(line).collect::<String>());
+        return print(&words::list(&blocks));
     }
     let mut tell = |progress: Progress| {
-        if let Progress::Planned { rounds, round, .. } = progress {
-            term::line(&format!("{rounds} rounds, about {:.0} s", rounds as f64 * round));
-        }
+        words::progress(&progress).iter().for_each(|text| term::line(text));
     };
     if args.search {
         let found = plan.search(&args.block, &stop, &mut tell)?;
+        let sentence = words::fix_sentence(&found, &plan.program.text());
+        let fix = words::fix_document(&found, &sentence);
         return match args.program.how.json {
-            true => print_json(&json!({ "sentence": found.sentence, "seed": plan.seed, "fix": found })),
-            false => print(&(found.sentence + "\n")),
+            true => print_json(&json!({ "sentence": sentence, "seed": plan.seed, "fix": fix })),
+            false => print(&(sentence + "\n")),
         };
     }
-    let (sentence, bench) = plan.stagger(&stop, &mut tell)?;
+    let found = plan.stagger(&stop, &mut tell)?;
+    let sentence = words::stagger_sentence(&found, &plan.program.text());
     match args.program.how.json {
-        true => print_json(&json!({ "sentence": sentence, "seed": plan.seed, "bench": bench })),
+        true => print_json(&json!({ "sentence": sentence, "seed": plan.seed, "bench": document(&found) })),
         false => print(&(sentence + "\n")),
     }
 }
@@ -103,43 +101,12 @@ pub fn sweep(args: &Block) -> Result<()> {
     let stop = stop_on_signals()?;
     let plan = plan(&args.program, args.time_limit)?;
     let (block, swept) = plan.sweep(args.block, &stop, &mut |runs, seconds| {
-        term::line(&format!("{runs} runs, about {:.0} s", runs as f64 * seconds));
+        term::line(&words::sweep_progress(runs, seconds));
     })?;
-    let step = 4096 / swept.ratio.len();
-    let spikes = swept.of(SweepVerdict::Spike);
     if let Some(file) = &args.svg {
-        let points: Vec<(f64, f64)> =
-            swept.ratio.iter().enumerate().map(|(at, ratio)| ((at * step) as f64, *ratio)).collect();
-        let marked: Vec<_> = spikes.iter().map(|spike| points[spike.context]).collect();
-        let across = format!("bytes by which block {} is moved", block.number);
-        let up = "time over the median";
-        let picture = Picture {
-            title: &block.place,
-            across: &across,
-            up,
-            points: &points,
-            marked: &marked,
-            names: &[],
-        };
-        draw(file, &picture)?;
+        draw(file, &words::sweep_picture(&block, &swept))?;
     }
-    let what = format!("block {} ({}, {})", block.number, size(block.bytes), block.place);
-    let percent = |ratio: f64| format!("{:.1}%", 100.0 * (ratio - 1.0));
-    let sentence = if spikes.is_empty() {
-        format!(
-            "No place of {what} slows this program down beside 2 KiB further; {} would have been seen.",
-            percent(swept.detectable())
-        )
-    } else {
-        let place = |spike: &memlode_measure::bias::sweep::Candidate| {
-            format!("{} bytes ({})", spike.context * step, percent(spike.effect.ratio))
-        };
-        let places: Vec<String> = spikes.iter().map(place).collect();
-        format!(
-            "This program is slower where {what} is moved by {}, beside 2 KiB further.",
-            places.join(", ")
-        )
-    };
+    let sentence = words::sweep_sentence(&block, &swept);
     match args.program.how.json {
         true => {
             print_json(&json!({ "sentence": sentence, "seed": plan.seed, "block": block, "sweep": swept }))

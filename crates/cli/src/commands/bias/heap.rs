@@ -74,6 +74,7 @@ pub fn run(_: &Heap) -> Result<()> {
 #[cfg(target_arch = "x86_64")]
 pub fn run(args: &Heap) -> Result<()> {
     use memlode_measure::bias::heap::{HeapPlan, sweep_buffer};
+    use memlode_report::render::measured::heap as words;
     let stop = stop_on_signals()?;
     let own = std::env::current_exe().context("the path of the memlode executable is unknown")?;
     let plan = HeapPlan {
@@ -86,34 +87,13 @@ pub fn run(args: &Heap) -> Result<()> {
         seed: args.seed.unwrap_or_else(fresh_seed),
     };
     let found = sweep_buffer(&plan, &stop, &mut |runs, seconds| {
-        let time = runs as f64 * seconds;
-        term::line(&format!(
-            "{runs} timings, about {time:.0} s; {:.0} s in all",
-            args.time_limit.as_secs_f64()
-        ));
+        term::line(&words::progress(runs, seconds, args.time_limit.as_secs_f64()));
     })?;
     if let Some(file) = &args.svg {
-        picture(file, &found)?;
+        draw(file, &words::picture(&found))?;
     }
     if args.json {
-        return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "heap": found }));
+        return print_json(&json!({ "sentence": words::sentence(&found), "seed": plan.seed, "heap": found }));
     }
-    print(&found.text())
-}
-
-#[cfg(target_arch = "x86_64")]
-fn picture(file: &std::path::Path, found: &memlode_measure::bias::heap::Heap) -> Result<()> {
-    let points = found.distance.iter().map(|distance| *distance as f64);
-    let points: Vec<(f64, f64)> = points.zip(found.swept.ratio.iter().copied()).collect();
-    let spikes = found.swept.of(memlode_measure::bias::sweep::SweepVerdict::Spike);
-    let marked: Vec<_> = spikes.iter().map(|spike| points[spike.context]).collect();
-    let picture = memlode_measure::picture::Picture {
-        title: &found.function,
-        across: &format!("bytes by which {} is moved", found.moved),
-        up: "time over the median",
-        points: &points,
-        marked: &marked,
-        names: &[],
-    };
-    draw(file, &picture)
+    print(&words::text(&found))
 }

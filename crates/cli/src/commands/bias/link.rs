@@ -1,13 +1,13 @@
 //! `memlode bias link`: links of the same code.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use memlode_measure::bias::links::{self, Floor, LinksPlan};
+use memlode_measure::bias::links::{self, LinksPlan};
 use memlode_measure::link::LinkLine;
-use memlode_measure::picture::Picture;
+use memlode_report::render::measured::links as words;
 use serde_json::json;
 
 use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
@@ -50,16 +50,18 @@ pub fn run(args: &Link) -> Result<()> {
         seed: program.how.seed.unwrap_or_else(fresh_seed),
     };
     let found = links::floor(&plan, &stop, &mut |rounds, seconds| {
-        let time = rounds as f64 * seconds;
-        term::line(&format!("{rounds} rounds of {} links, about {time:.0} s", args.links + 1));
+        term::line(&words::progress(args.links + 1, rounds, seconds));
     })?;
     if let Some(file) = &args.svg {
-        picture(file, &plan.program.text(), &found)?;
+        draw(file, &words::picture(&found, &plan.program.text()))?;
     }
     if program.how.json {
-        return print_json(&json!({ "sentence": found.sentence(), "seed": plan.seed, "floor": found }));
+        let floor = words::document(&found)?;
+        return print_json(
+            &json!({ "sentence": words::sentence(&found), "seed": plan.seed, "floor": floor }),
+        );
     }
-    print(&(found.sentence() + "\n"))
+    print(&(words::sentence(&found) + "\n"))
 }
 
 fn line(args: &Link) -> Result<LinkLine> {
@@ -75,35 +77,4 @@ fn line(args: &Link) -> Result<LinkLine> {
             name.display()
         ),
     }
-}
-
-/// Links from the fastest to the slowest; those with more aliases than the middle of the range are marked.
-fn picture(file: &Path, title: &str, found: &Floor) -> Result<()> {
-    let aliases = found.aliasing.as_ref().map(|aliasing| &aliasing.aliases);
-    let number = |link: usize| aliases.map_or(0, |aliases| aliases[link]);
-    let mut links: Vec<(f64, usize)> =
-        found.links.iter().enumerate().map(|(link, ratio)| (*ratio, number(link))).collect();
-    links.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let ends = |of: fn(usize, usize) -> usize| links.iter().map(|link| link.1).reduce(of).unwrap_or(0);
-    let middle = usize::midpoint(ends(usize::min), ends(usize::max));
-    let points: Vec<(f64, f64)> =
-        links.iter().enumerate().map(|(at, (ratio, _))| ((at + 1) as f64, *ratio)).collect();
-    let marked = points.iter().zip(&links).filter(|(_, (_, aliases))| *aliases > middle);
-    let marked: Vec<(f64, f64)> = marked.map(|(point, _)| *point).collect();
-    let across = if aliases.is_some() {
-        "links, the fastest first (red: data alias)"
-    } else {
-        "links, the fastest first"
-    };
-    draw(
-        file,
-        &Picture {
-            title,
-            across,
-            up: "time over the median link's",
-            points: &points,
-            marked: &marked,
-            names: &[],
-        },
-    )
 }

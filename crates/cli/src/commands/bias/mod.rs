@@ -19,8 +19,9 @@ use memlode_counters::refusal::CountRefusal;
 use memlode_counters::table::EventTable;
 use memlode_measure::bias::counter_sweep::{self, CounterSweepPlan};
 use memlode_measure::bias::counters;
-use memlode_measure::picture::Picture;
 use memlode_measure::process::{Launch, RunLimits};
+use memlode_report::render::measured::counters as words;
+use memlode_report::render::measured::picture::Drawing;
 use memlode_report::render::terminal::refusal;
 
 use super::bench::fresh_seed;
@@ -153,7 +154,7 @@ fn show(table: &counters::CounterTable, args: &Counters) -> Result<()> {
     if args.json {
         return print_json(&found);
     }
-    print(&counters::text(&found, args.top))
+    print(&words::text(&found, args.top))
 }
 
 /// Counts a table over the lengths of the environment.
@@ -180,7 +181,7 @@ fn counted(args: &Counters) -> Result<String> {
     let mut run = |context| counter_sweep::run_at(&program, context, limits);
     let found = counter_sweep::sweep(&plan, &Linux, &mut run)?.map_err(|why| refused(&why))?;
     for (event, why) in &found.refused {
-        term::note(&format!("{event}: {}", refusal(why)));
+        term::note(&words::refused(event, why));
     }
     let text = found.csv();
     if let Some(file) = &args.out {
@@ -190,6 +191,6 @@ fn counted(args: &Counters) -> Result<String> {
 }
 
 /// Writes a picture to a file.
-fn draw(file: &Path, picture: &Picture<'_>) -> Result<()> {
+fn draw(file: &Path, picture: &Drawing) -> Result<()> {
     std::fs::write(file, picture.svg()?).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -7,6 +7,7 @@ mod shared;
 mod terms;
 
 use memlode_layout::{Edit as Layout, Link};
+use memlode_machine::Provenance;
 use memlode_whatif::advise::written;
 use serde::Serialize;
 
@@ -17,8 +18,8 @@ use super::terminal::sample::{lines as sample_lines, not_told_apart, stall_share
 use super::terminal::{self, verdict};
 use super::text::{bytes, count, milliseconds, percent, percent_of, printable};
 use crate::model::{
-    Access, Advice, Comparison, Doubt, Edit, Finding, Home, LatenciesKnown, Object, Position, RejectedEdits,
-    Report, SourceText, Transfers, WhatIf,
+    Access, Advice, Comparison, Doubt, Edit, Finding, Home, Object, Position, RejectedEdits, Report, SourceText,
+    Transfers, WhatIf,
 };
 use crate::ranked::run_cycles;
 
@@ -248,9 +249,9 @@ fn about(report: &Report) -> Vec<Fact> {
     let caches: Vec<String> =
         machine.levels.iter().map(|level| format!("{} {}", level.name, bytes(level.bytes))).collect();
     let known = match machine.latencies {
-        LatenciesKnown::Measured => "measured",
-        LatenciesKnown::PartlyMeasured => "partly measured",
-        LatenciesKnown::Assumed => "assumed",
+        Provenance::Measured => "measured",
+        Provenance::PartlyMeasured => "partly measured",
+        Provenance::Assumed => "assumed",
     };
     let of =
         |n: usize, one: &str, more: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {more}") };

@@ -45,6 +45,14 @@ pub fn glance(found: &Glance, advise: &str) -> String {
     }
 }
 
+/// The line about a search that was stopped before it tried anything.
+pub const NOTHING_TRIED: &str = "stopped before any edit was tried";
+
+/// Returns the line about the progress of a search.
+pub fn tries(step: usize, of: usize) -> String {
+    format!("trying edits: step {step} of {of}")
+}
+
 /// Returns a sentence about worthwhile edits, as soon as they are found.
 pub fn found(edits: &[Edit], gained: f64) -> String {
     format!("found: {}: {}", written(edits), gain(gained))
@@ -130,8 +138,9 @@ fn possible(found: &Advice, style: Style) -> String {
     }
     let _ = writeln!(out, "\n{}", style.heading("Possible, on some processors: to be measured"));
     for pair in &found.pairs {
+        let bytes = pair.bytes().map_or_else(String::new, |bytes| format!(" of {bytes} bytes"));
         let text = format!(
-            "{}: threads write lines next to each other, which may be fetched in pairs of 128 bytes; apart: {}",
+            "{}: threads write lines next to each other, which may be fetched in pairs{bytes}; apart: {}",
             printable(&pair.object),
             printable(&pair.edit.to_string())
         );

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use memlode_attribute::WaitKind;
+
 use super::Style;
 use super::names::{data_label, home_label, place_label};
 use super::sample::{not_told_apart, stall_share, with_error};
@@ -139,7 +141,7 @@ pub fn facts(report: &Report, finding: &Finding) -> Vec<String> {
             Evidence::Callers { through, divided } => facts.push(callers(through, divided)),
             Evidence::Objects { objects } => facts.extend(memory(objects)),
             Evidence::Waits { how, .. } if !is_told_by_instruction(finding) => {
-                facts.push(waits(how).to_string());
+                facts.push(waits(*how).to_string());
             }
             Evidence::Waits { .. } => {}
             Evidence::PastCaches {} => facts.push(
@@ -251,12 +253,12 @@ fn is_told_by_instruction(finding: &Finding) -> bool {
     finding.evidence.iter().any(is_told)
 }
 
-fn waits(how: &str) -> &'static str {
+fn waits(how: WaitKind) -> &'static str {
     match how {
-        "stored" => "stores: they wait where more lines are written than memory takes",
-        "streamed" => "streaming: lines are fetched ahead, and cost the bandwidth that they take",
-        "chained" => "pointer chasing: each miss must finish before the next can start",
-        _ => "jumps that do not depend on each other: their misses can overlap",
+        WaitKind::Stored => "stores: they wait where more lines are written than memory takes",
+        WaitKind::Streamed => "streaming: lines are fetched ahead, and cost the bandwidth that they take",
+        WaitKind::Chained => "pointer chasing: each miss must finish before the next can start",
+        WaitKind::Overlapping => "jumps that do not depend on each other: their misses can overlap",
     }
 }
 

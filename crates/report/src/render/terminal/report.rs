@@ -1,9 +1,11 @@
 //! The head of a report: the command, the machine and the tables.
 
+use memlode_machine::Provenance;
+
 use super::rows::{NamedRows, named};
 use super::sample::{self, stall_share};
 use super::{By, Style, plain_table, write_table};
-use crate::model::{LatenciesKnown, Level, Numbers, Recording, Report, Row, Simulated, Wait};
+use crate::model::{Level, Numbers, Recording, Report, Row, Simulated, Wait};
 use crate::render::sentences::note;
 use crate::render::text::{bytes, count, cut, percent, percent_of, printable};
 
@@ -86,9 +88,9 @@ pub fn program(trace: &Recording, machine: &Simulated, counted: &str, style: Sty
     let room = style.width.saturating_sub(10);
     let mut out = style.paragraph("program", &cut(&printable(&command), room));
     let known = match machine.latencies {
-        LatenciesKnown::Measured => "measured",
-        LatenciesKnown::PartlyMeasured => "partly measured",
-        LatenciesKnown::Assumed => "assumed",
+        Provenance::Measured => "measured",
+        Provenance::PartlyMeasured => "partly measured",
+        Provenance::Assumed => "assumed",
     };
     let machine =
         format!("{}: {} cores, {}; latencies {known}", machine.name, machine.cores, caches.join(", "));

@@ -1,10 +1,16 @@
-//! A calibration for people.
+//! Calibrations of a machine.
+
+use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
+use memlode_measure::machine::{Calibration, MachineNote, Measured};
 
-use super::{Calibration, Measured};
+/// Returns the table, and where it was written.
+pub fn written(calibration: &Calibration, file: &Path, hash: &str) -> String {
+    format!("{}\nwritten to {} ({hash})\n", text(calibration), file.display())
+}
 
-/// A table of the constants, then the notes.
+/// Returns a table of the constants, then the notes.
 pub fn text(calibration: &Calibration) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -19,9 +25,28 @@ pub fn text(calibration: &Calibration) -> String {
     }
     let mut out: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     for note in &calibration.notes {
-        out += &format!("note: {note}\n");
+        out += &format!("note: {}\n", self::note(note));
     }
     out
+}
+
+/// Returns a note as a sentence.
+pub fn note(note: &MachineNote) -> String {
+    match note {
+        MachineNote::OneProcessor => "there is one processor, so what shared lines cost is assumed".into(),
+        MachineNote::Apart(first, partner) => {
+            format!("processors {first} and {partner} did not run at the same time")
+        }
+        MachineNote::HardlyLater { level } => format!(
+            "memory answers hardly later than {level}, so the size of the latter is what the system says"
+        ),
+        MachineNote::Smaller { level, bytes, believed } => format!(
+            "the system says that {level} has {} MiB, but chases through so much find about {} MiB there, and the rest takes \
+             as long as memory: {level} is taken to have {1} MiB",
+            bytes >> 20,
+            believed >> 20
+        ),
+    }
 }
 
 fn row(constant: &Measured) -> [String; 5] {

@@ -1,10 +1,14 @@
-//! The findings, for people.
+//! Models beside a timer.
 
 use comfy_table::{CellAlignment, Table, presets};
+use memlode_measure::validate::{GOOD, Judged, Validation};
 
-use super::{GOOD, Judged, Validation};
+use super::trim;
 
-/// At most `top` lines side by side, and how far the models agree with the timer.
+/// The line of progress while the program is timed.
+pub const PROGRESS: &str = "timing twice";
+
+/// Returns at most `top` lines side by side, and how far the models agree with the timer.
 pub fn text(found: &Validation, top: usize, width: usize) -> String {
     let timer = &found.timer;
     let mut out = format!(
@@ -101,8 +105,4 @@ fn align(table: &mut Table, columns: usize) {
     for column in table.column_iter_mut().take(columns) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-}
-
-fn trim(table: &Table) -> String {
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

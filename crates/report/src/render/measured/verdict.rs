@@ -1,7 +1,7 @@
 //! One sentence, and never more than the data allow.
 
-use super::Comparison;
-use crate::stats::Effect;
+use memlode_measure::bench::Comparison;
+use memlode_measure::stats::Effect;
 
 /// Returns the verdict on the program `second` compared with the program `first`.
 pub fn sentence(comparison: &Comparison, second: &str, first: &str, code_was_varied: bool) -> String {
@@ -111,4 +111,32 @@ fn same_side(a: &Effect, b: &Effect) -> bool {
 
 fn further(a: &Effect, b: &Effect) -> bool {
     a.ratio.ln().abs() > b.ratio.ln().abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effect(ratio: f64, claimed: bool) -> Effect {
+        let p = if claimed { 1e-6 } else { 0.5 };
+        Effect { ratio, low: ratio * 0.99, high: ratio * 1.01, p, detectable: 1.02, units: 30 }
+    }
+
+    fn said(given: Effect, random: Effect, layout: Effect) -> String {
+        let found = Comparison { program: 1, given, random, layout, is_code_varied: true };
+        sentence(&found, "second", "first", true)
+    }
+
+    #[test]
+    fn what_random_layouts_show_is_claimed() {
+        let said = said(effect(1.02, true), effect(1.02, true), effect(1.0, false));
+        assert!(said.contains("2.0% slower than first (") && said.contains("cannot be claimed"), "{said}");
+    }
+
+    #[test]
+    fn what_layout_alone_makes_is_called_layout() {
+        let said = said(effect(1.04, true), effect(1.0, false), effect(1.04, true));
+        assert!(said.starts_with("second is ") && said.contains("is layout"), "{said}");
+        assert!(said.contains("over random layouts no difference can be claimed"), "{said}");
+    }
 }
