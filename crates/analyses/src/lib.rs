@@ -22,7 +22,7 @@
 //! names.
 //!
 //! `partition` finds where the members of a type lie in the blocks that lines were fetched for, by accesses that name a member
-//! ([`memlode_attribute::Stays`]).
+//! ([`memlode_attribute::Residencies`]).
 
 mod addresses;
 mod analyses;
