@@ -2,8 +2,9 @@
 //! stays readable.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use memlode_trace::format::version;
@@ -285,6 +286,40 @@ fn machines_that_cannot_be() {
     assert_one_sentence(&output, &["no machine named `pentium`", "generic"]);
     let output = read(&["sim", "-m", "./missing.toml"], trace());
     assert_one_sentence(&output, &["./missing.toml"]);
+}
+
+/// Files that a user names to be read are regular; all else is refused in a sentence, and nothing is waited for.
+#[test]
+fn what_is_named_and_is_no_file_is_refused_at_once() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    assert!(Command::new("mkfifo").arg(place("fifo.toml")).status().expect("mkfifo runs").success());
+    fs::create_dir(place("folder.toml")).expect("a folder");
+    let _listener = UnixListener::bind(place("socket.toml")).expect("a socket");
+    for (name, target) in [("zero.toml", "/dev/zero"), ("link.toml", "fifo.toml")] {
+        std::os::unix::fs::symlink(target, place(name)).expect("a link");
+    }
+    let trace = trace().to_str().expect("UTF-8");
+    for (name, kind) in [
+        ("fifo.toml", "a FIFO"),
+        ("link.toml", "a FIFO"),
+        ("folder.toml", "a directory"),
+        ("socket.toml", "a socket"),
+        ("zero.toml", "a device"),
+    ] {
+        let file = &place(name);
+        for command in [
+            &["report", trace, "-m", file][..],
+            &["whatif", trace, "--edits", file, "-m", "generic"],
+            &["budget", "check", file, trace],
+            &["bias", "counters", file],
+            &["import", file],
+        ] {
+            let output = memlode().args(command).timeout(Duration::from_secs(600)).output().expect("it ends");
+            assert_eq!(output.status.code(), Some(1), "{command:?}: {}", stderr(&output));
+            assert_one_sentence(&output, &[name, &format!("is {kind}, not a regular file")]);
+        }
+    }
 }
 
 #[test]

@@ -27,6 +27,29 @@ const SHARED: &str = "__attribute__((noinline)) inline long shared(long *p) { re
 const ELSEWHERE: &str = "#include \"shared.h\"\nlong elsewhere(long *p) { return shared(p) + 1; }\n";
 const GRIND: &str = "static __attribute__((noinline)) long step(long n) { return n * 7 % 31; }\n\
     long grind(long *p, long n) { long s = 0; for (long i = 0; i < n; i++) s += p[i] += step(i); return s; }\n";
+/// Uses much of the system's libraries.
+const STATIC: &str = r#"
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+extern "C" long grind(long *, long), archived(long *);
+int main(int argc, char **) {
+  long t[8] = {1};
+  std::map<std::string, long> found;
+  std::thread thread([&] { found[std::to_string(t[0])] = grind(t, 8); });
+  thread.join();
+  try {
+    if (found.size() == 1) throw std::runtime_error("one");
+  } catch (const std::exception &e) {
+    std::cout << e.what() << ' ' << std::sin(argc) + std::pow(argc, 0.3) << ' ' << archived(t) << '\n';
+  }
+  return 0;
+}
+"#;
 const ARCHIVED: &str = "long archived(long *p) { return p[5]++; }\nlong not_linked(long *p) { return *p; }\n";
 const ASSEMBLED: &str = ".globl assembled\n.type assembled,@function\nassembled:\n xorl %eax, %eax\n ret\n\
     .size assembled, .-assembled\n.section .note.GNU-stack,\"\",@progbits\n";
@@ -194,19 +217,25 @@ int main() {
     assert_eq!(folder.notes("./program"), [] as [Value; 0]);
 }
 
-/// Libraries of the system cannot be distinguished from others in a statically linked program; a
-/// note says so.
+/// In a statically linked program the system's libraries are known by their archives. The user's code
+/// is named, be it an object, an archive or a library of others.
 #[test]
-fn a_static_program_says_that_the_library_is_among_them() {
-    let folder = Folder::with(&[
-        ("grind.c", GRIND),
-        ("main.c", "long grind(long *, long); int main(void) { long t[8] = {1}; return grind(t, 8) == 0; }"),
-    ]);
+fn a_static_program_names_what_is_not_the_systems() {
+    let folder = Folder::with(&[("grind.c", GRIND), ("archived.c", ARCHIVED), ("main.cpp", STATIC)]);
     folder.run("cc -O2 -c grind.c");
-    folder.memlode(&["cc", "-O2", "-static", "main.c", "grind.o", "-o", "program"]);
-    let note = &folder.notes("./program")[0];
-    let text = note["text"].as_str().expect("a sentence");
-    assert!(note["has_libraries"] == true && text.contains("the C library's among them"), "{note}");
+    folder.run("cc -O2 -c archived.c");
+    folder.run("ar rc libarchived.a archived.o");
+    for options in [&["-static"][..], &["-static-pie"], &["-static", "-O0"]] {
+        let inputs = ["main.cpp", "grind.o", "-L.", "-larchived", "-lm", "-o", "program"];
+        let (_, said) = folder.memlode(&[&["c++", "-O2"], options, &inputs].concat());
+        let notes = folder.notes("./program");
+        let [note] = &notes[..] else { panic!("{notes:?}") };
+        assert_eq!(said, format!("memlode: note: {}\n", note["text"].as_str().expect("a sentence")));
+        let mut found = names(note);
+        found.sort_unstable();
+        assert_eq!(found, ["archived", "grind", "not_linked", "step"], "{options:?} {note}");
+        assert!(note["has_libraries"] == false && note["functions"] == 4, "{note}");
+    }
 }
 
 /// libgcc's objects name no source file, and lld's symbol tables then do not say whose their local functions are.

@@ -381,8 +381,31 @@ fn a_patch_applies_where_the_user_stands_and_compiles_without_warnings() {
         &["--patch", "by hand", "thing.c:4: the definition", "thing.c:18: flag is used"],
     );
     let split = fs::read_to_string(folder.0.path().join("split.patch")).expect("a file");
-    assert!(split.contains("# thing.c:18: flag is used\n"), "{split}");
+    let task = "go to the cold part by the index that the hot one holds";
+    assert!(split.contains(&format!("# thing.c:18: flag is used → {task}\n")), "{split}");
     assert!(split.lines().all(|line| line.starts_with("# ")), "{split}");
+    // So it is below the prediction, and in JSON.
+    assert!(stdout(&output).contains(&format!("thing.c:18: flag is used → {task}")), "{}", stdout(&output));
+    for (edit, why, task) in [
+        ("soa thing", "rank is used", "take it from the array that has it, at the same index"),
+        ("aosoa thing by 4", "flag is used", "take element i as `flag[i % 4]` of block i / 4"),
+        ("narrow thing: rank to 2", "rank is used", "see that every value fits 2 of 4 bytes"),
+        (
+            "split thing: hot=rank by=pointer",
+            "flag is used",
+            "go to the cold part by the pointer that the hot one holds",
+        ),
+    ] {
+        let words = ["whatif", "thing.trace", "-m", "generic", "-e", edit, "--patch", "by-hand", "--json"];
+        let output = folder.try_run(&words);
+        assert_eq!(output.status.code(), Some(1), "{edit}");
+        let found: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let places = found["by_hand"].as_array().expect("a list");
+        let comments = fs::read_to_string(folder.0.path().join("by-hand")).expect("a file");
+        assert_eq!(places.len(), comments.lines().count(), "{edit}: {comments}");
+        let wanted = serde_json::json!({"place": "thing.c:18", "why": why, "task": task});
+        assert!(places.contains(&wanted), "{edit}: {found}");
+    }
     // A FIFO in the place of the source is not waited for.
     fs::remove_file(folder.0.path().join("thing.c")).expect("a file");
     shell("mkfifo thing.c");

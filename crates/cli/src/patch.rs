@@ -9,6 +9,8 @@ use memlode_layout::Layout;
 use memlode_patch::command::Unit;
 use memlode_patch::{Patch, Unpatched, inputs, is_c_or_cxx, options, split};
 use memlode_report::Compiled;
+use memlode_report::HandEdit;
+use memlode_report::render::terminal::hand_edit;
 use memlode_trace::Trace;
 use memlode_whatif::plan::Plan;
 
@@ -115,13 +117,24 @@ pub fn patch(trace: &Trace, plans: &[&Plan]) -> Result<Patched> {
     })
 }
 
-/// Places that have to be edited by hand, a comment each, as a patch may hold them.
-pub fn by_hand(refused: &[Unpatched]) -> String {
+/// Places that have to be edited by hand.
+pub fn by_hand(refused: &[Unpatched]) -> Vec<HandEdit> {
     let places = refused.iter().filter_map(|why| match why {
         Unpatched::ByHand { places, .. } => Some(places),
         Unpatched::Sentence(_) => None,
     });
-    places.flatten().map(|place| format!("# {}\n", place.replace(char::is_control, " "))).collect()
+    let plain = |text: &str| text.replace(char::is_control, " ");
+    let edit = |found: &memlode_patch::PlaceToEdit| HandEdit {
+        place: plain(&found.place),
+        why: plain(&found.why),
+        task: plain(&found.task),
+    };
+    places.flatten().map(edit).collect()
+}
+
+/// Places to edit by hand, a comment each, as a patch may hold them.
+pub fn comments(edits: &[HandEdit]) -> String {
+    edits.iter().map(|edit| format!("# {}\n", hand_edit(edit))).collect()
 }
 
 /// The sources of a trace's images, each with its compiler options.

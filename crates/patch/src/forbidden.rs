@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use clang_sys::*;
 use memlode_layout::Layout;
 
+use crate::by_hand::{ALIGN_MEMORY, FOLLOW_BYTES, FOLLOW_POINTER, Reason, at_use};
 use crate::clang::{Node, Spot, Tree};
 use crate::initialisers;
 use crate::record::Record;
@@ -110,6 +111,8 @@ pub struct Uses<'a> {
     pub record: &'a Record,
     /// The edit.
     pub change: &'a Change,
+    /// The layout that it makes.
+    pub layout: &'a Layout,
     /// Texts of its files, by number.
     pub texts: &'a HashMap<usize, String>,
     /// Members by the place of their declaration.
@@ -123,10 +126,12 @@ pub fn places(
     tree: &Tree,
     record: &Record,
     change: &Change,
+    layout: &Layout,
     texts: &HashMap<usize, String>,
-) -> Vec<(usize, String)> {
+) -> Vec<(usize, Reason)> {
     let fields = record.fields.iter().filter_map(|field| Some((tree.nodes[*field].spot?, *field))).collect();
-    let mut uses = Uses { tree, record, change, texts, fields, holders: HashSet::from([record.spot]) };
+    let mut uses =
+        Uses { tree, record, change, layout, texts, fields, holders: HashSet::from([record.spot]) };
     loop {
         let more: Vec<Spot> = tree
             .nodes
@@ -187,11 +192,11 @@ impl Uses<'_> {
     }
 
     /// Adds the places of the definition that forbid the edit.
-    fn definition(&self, found: &mut Vec<(usize, String)>) {
+    fn definition(&self, found: &mut Vec<(usize, Reason)>) {
         let nodes = &self.tree.nodes;
         let own: Vec<usize> = self.tree.children(self.record.node).collect();
         if nodes[self.record.node].kind == CXCursor_UnionDecl {
-            found.push((self.record.node, "it is a union".to_string()));
+            found.push((self.record.node, Reason::new("it is a union", "make it a structure first")));
         }
         if !self.change.moves {
             return;
@@ -200,10 +205,14 @@ impl Uses<'_> {
         for &at in &own {
             let node = &nodes[at];
             if node.kind == CXCursor_CXXAccessSpecifier && (first..last).contains(&at) {
-                found.push((at, "access to its members changes here".to_string()));
+                found.push((
+                    at,
+                    Reason::new("access to its members changes here", "keep the access of each member"),
+                ));
             }
             if node.name.starts_with("operator<=>") {
-                found.push((at, "it is compared in the order of its members".to_string()));
+                let why = "it is compared in the order of its members";
+                found.push((at, Reason::new(why, "write the comparison member by member")));
             }
             let depends = |inside: usize| {
                 let node = &nodes[inside];
@@ -212,22 +221,18 @@ impl Uses<'_> {
                 (node.kind == CXCursor_MemberRefExpr && is_own) || calls || initialisers::writes(node)
             };
             if node.kind == CXCursor_FieldDecl && self.tree.inside(at).any(depends) {
-                found.push((
-                    at,
-                    format!("the initialiser of {} depends on what was initialised before", node.name),
-                ));
+                let why = format!("the initialiser of {} depends on what was initialised before", node.name);
+                found.push((at, Reason::new(why, "initialise it in the bodies of constructors")));
             }
         }
         for at in &self.change.swaps {
             let field = self.record.fields[*at];
-            found.push((
-                field,
-                "objects are created and destroyed in the order of their declaration".to_string(),
-            ));
+            let why = "objects are created and destroyed in the order of their declaration";
+            found.push((field, Reason::new(why, "see that none of them needs another one, and move it")));
         }
     }
 
-    fn why(&self, at: usize) -> Option<String> {
+    fn why(&self, at: usize) -> Option<Reason> {
         let node = &self.tree.nodes[at];
         let referred =
             node.refers.and_then(|spot| self.fields.get(&spot)).map(|field| &self.tree.nodes[*field]);
@@ -235,7 +240,7 @@ impl Uses<'_> {
             && self.change.gone.contains(&field.name)
             && node.kind != CXCursor_FieldDecl
         {
-            return Some(format!("{} is used", field.name));
+            return Some(Reason::new(format!("{} is used", field.name), at_use(self.layout, &field.name)));
         }
         match node.kind {
             CXCursor_InitListExpr | CXCursor_CXXParenListInitExpr if self.change.moves => {
@@ -254,18 +259,19 @@ impl Uses<'_> {
             CXCursor_FieldDecl
                 if self.tree.nodes[node.parent].kind == CXCursor_UnionDecl && self.holds(node) =>
             {
-                Some("it shares its bytes with others in a union".to_string())
+                let task = "see that the other members of the union still mean what they do";
+                Some(Reason::new("it shares its bytes with others in a union", task))
             }
             CXCursor_AsmStmt => {
                 let depends = self.tree.inside(at).any(|inside| self.points(&self.tree.nodes[inside]));
-                depends.then(|| "inline assembly uses it".to_string())
+                depends.then(|| Reason::new("inline assembly uses it", "take offsets from `offsetof` there"))
             }
             _ => None,
         }
     }
 
     /// `offsetof`, in any form; a designator and the initialiser of a constructor are none.
-    fn offset(&self, at: usize) -> Option<String> {
+    fn offset(&self, at: usize) -> Option<Reason> {
         let node = &self.tree.nodes[at];
         let spot = node.refers?;
         let is_own = self.change.moves && self.fields.contains_key(&spot);
@@ -287,11 +293,13 @@ impl Uses<'_> {
         let is_designator = matches!(self.first_byte(node.parent), Some(b'.' | b'['))
             && self.tree.around(at).any(|up| self.tree.nodes[up].kind == CXCursor_InitListExpr);
         let is_constructor = matches!(parent.kind, CXCursor_Constructor | CXCursor_FunctionTemplate);
-        (!is_designator && !is_constructor).then(|| format!("the offset of {} is used", node.name))
+        let task = "see that what has the offset may get another one";
+        let why = || Reason::new(format!("the offset of {} is used", node.name), task);
+        (!is_designator && !is_constructor).then(why)
     }
 
     /// The address of a member that leaves the expression.
-    fn address(&self, at: usize) -> Option<String> {
+    fn address(&self, at: usize) -> Option<Reason> {
         let mut inner = self.strip(self.tree.children(at).next()?);
         let mut is_element = false;
         while self.tree.nodes[inner].kind == CXCursor_ArraySubscriptExpr {
@@ -309,7 +317,7 @@ impl Uses<'_> {
             CXCursor_CallExpr => {
                 let mem = self.bytes(up, member);
                 let is_known = is_whole || node.refers_to_system || node.name.starts_with("__");
-                (mem.is_some() || !is_known).then(|| format!("the address of {name} is passed on"))
+                (mem.is_some() || !is_known).then(|| pointer(format!("the address of {name} is passed on")))
             }
             CXCursor_UnaryOperator | CXCursor_MemberRefExpr => None,
             CXCursor_BinaryOperator
@@ -318,7 +326,7 @@ impl Uses<'_> {
                 None
             }
             CXCursor_BinaryOperator if node.operator != CXBinaryOperator_Assign => {
-                (!is_element).then(|| format!("the address of {name} is calculated with"))
+                (!is_element).then(|| pointer(format!("the address of {name} is calculated with")))
             }
             CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr if node.ty.is_void || is_element => {
                 let call = self.outer(up).filter(|up| self.tree.nodes[*up].kind == CXCursor_CallExpr);
@@ -328,29 +336,30 @@ impl Uses<'_> {
                     {
                         None
                     }
-                    _ => Some(format!("the address of {name} becomes another pointer")),
+                    _ => Some(pointer(format!("the address of {name} becomes another pointer"))),
                 }
             }
             CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr | CXCursor_ArraySubscriptExpr => {
-                Some(format!("the address of {name} is calculated with"))
+                Some(pointer(format!("the address of {name} is calculated with")))
             }
             _ if is_whole => None,
-            _ => Some(format!("the address of {name} is kept")),
+            _ => Some(pointer(format!("the address of {name} is kept"))),
         }
     }
 
     /// A member that is an array, as a pointer.
-    fn array(&self, at: usize, field: &Node) -> Option<String> {
+    fn array(&self, at: usize, field: &Node) -> Option<Reason> {
         let up = self.outer(at).filter(|_| field.ty.is_array)?;
         let node = &self.tree.nodes[up];
         match node.kind {
             CXCursor_CallExpr => {
-                self.bytes(up, field).map(|()| format!("more than {} may be accessed", field.name))
+                self.bytes(up, field).map(|()| pointer(format!("more than {} may be accessed", field.name)))
             }
             CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr => {
                 let is_text = |spelling: &str| spelling.contains("char");
                 let is_same = is_text(&node.ty.spelling) && is_text(&field.ty.spelling);
-                (!is_same && !node.ty.is_void).then(|| format!("{} becomes another pointer", field.name))
+                let why = || pointer(format!("{} becomes another pointer", field.name));
+                (!is_same && !node.ty.is_void).then(why)
             }
             _ => None,
         }
@@ -370,7 +379,7 @@ impl Uses<'_> {
     }
 
     /// A pointer to the structure that becomes another one, or the other way round.
-    fn cast(&self, at: usize) -> Option<String> {
+    fn cast(&self, at: usize) -> Option<Reason> {
         let node = &self.tree.nodes[at];
         let operand = self.tree.children(at).filter(|child| {
             let kind = self.tree.nodes[*child].kind;
@@ -381,12 +390,12 @@ impl Uses<'_> {
         let is_same = node.ty.record == operand.ty.record;
         if (self.points(operand) || from_array) && node.ty.pointers > 0 {
             let is_plain = node.ty.is_void || is_same || node.kind == CXCursor_CXXStaticCastExpr;
-            return (!is_plain).then(|| "a pointer to it becomes another pointer".to_string());
+            return (!is_plain).then(|| Reason::new("a pointer to it becomes another pointer", FOLLOW_BYTES));
         }
         let is_pointer = operand.ty.pointers > 0 || operand.ty.is_array;
         if self.points(node) && is_pointer && !is_same {
             if !operand.ty.is_void && node.kind != CXCursor_CXXStaticCastExpr {
-                return Some("another pointer becomes one to it".to_string());
+                return Some(Reason::new("another pointer becomes one to it", FOLLOW_BYTES));
             }
             return self.is_too_loose(at);
         }
@@ -394,14 +403,14 @@ impl Uses<'_> {
     }
 
     /// An implicit conversion of an allocator's result.
-    fn allocated(&self, at: usize) -> Option<String> {
+    fn allocated(&self, at: usize) -> Option<Reason> {
         let node = &self.tree.nodes[at];
         let operand = self.tree.nodes.get(self.tree.children(at).next()?)?;
         let converts = self.points(node) && operand.ty.is_void && operand.ty.pointers == 1;
         converts.then(|| self.is_too_loose(at)).flatten()
     }
 
-    fn is_too_loose(&self, at: usize) -> Option<String> {
+    fn is_too_loose(&self, at: usize) -> Option<Reason> {
         if !self.change.aligns {
             return None;
         }
@@ -410,11 +419,11 @@ impl Uses<'_> {
             node.kind == CXCursor_CallExpr && matches!(node.name.as_str(), "aligned_alloc" | "mmap")
         };
         let has = self.tree.inside(at).any(is_aligned);
-        (!has).then(|| "this memory may be aligned to less than the structure".to_string())
+        (!has).then(|| Reason::new("this memory may be aligned to less than the structure", ALIGN_MEMORY))
     }
 
     /// A call that gets the structure as bytes.
-    fn call(&self, at: usize) -> Option<String> {
+    fn call(&self, at: usize) -> Option<Reason> {
         let node = &self.tree.nodes[at];
         let name =
             node.name.trim_start_matches("__builtin_").trim_end_matches("_chk").trim_start_matches("__");
@@ -449,7 +458,7 @@ impl Uses<'_> {
             let is_foreign = node.refers_to_system
                 && matches!(name, "fwrite" | "fread" | "write" | "read" | "memcmp" | "send" | "recv");
             let whole = is_foreign || arguments.iter().any(is_number);
-            return whole.then(|| format!("{} gets it as bytes", node.name));
+            return whole.then(|| Reason::new(format!("{} gets it as bytes", node.name), FOLLOW_BYTES));
         }
         if matches!(name, "memcpy" | "memmove" | "mempcpy") {
             let is_void = |argument: &&usize| {
@@ -459,7 +468,8 @@ impl Uses<'_> {
             let known = ours
                 + arguments.iter().take(2).filter(|argument| !is_bytes(argument)).filter(is_void).count();
             if known < 2 {
-                return Some(format!("{} copies it to or from another type", node.name));
+                let why = format!("{} copies it to or from another type", node.name);
+                return Some(Reason::new(why, FOLLOW_BYTES));
             }
         }
         if matches!(name, "memset" | "memcpy" | "memmove" | "mempcpy" | "bzero" | "explicit_bzero") {
@@ -468,13 +478,14 @@ impl Uses<'_> {
                 Some(value) => value % bytes == 0 && (has_size(&size) || !self.change.resizes),
                 None => has_size(&size),
             };
-            return (!whole).then(|| format!("{} may access a part of it", node.name));
+            let task = "access the members that are meant by their names";
+            return (!whole).then(|| Reason::new(format!("{} may access a part of it", node.name), task));
         }
         None
     }
 
     /// A size that is used for something else than memory.
-    fn size(&self, at: usize) -> Option<String> {
+    fn size(&self, at: usize) -> Option<Reason> {
         let names = |inside: usize| {
             let node = &self.tree.nodes[inside];
             let refers =
@@ -493,6 +504,12 @@ impl Uses<'_> {
             divides || (node.kind == CXCursor_CallExpr && OF_MEMORY.contains(&name))
         };
         let is_harmless = self.tree.around(at).any(is_of_memory);
-        (!is_harmless).then(|| "its size is used, which changes".to_string())
+        let task = "see that what has the size may get another one";
+        (!is_harmless).then(|| Reason::new("its size is used, which changes", task))
     }
+}
+
+/// A pointer to a member, which may be used for others.
+fn pointer(why: String) -> Reason {
+    Reason::new(why, FOLLOW_POINTER)
 }

@@ -2,11 +2,12 @@
 
 use clang_sys::*;
 
+use crate::by_hand::Reason;
 use crate::clang::Node;
 use crate::forbidden::Uses;
 
 /// Why an initialiser in braces depends on the order of the structure's members.
-pub fn why(uses: &Uses, at: usize) -> Option<String> {
+pub fn why(uses: &Uses, at: usize) -> Option<Reason> {
     let tree = uses.tree;
     let node = &tree.nodes[at];
     let is_reference =
@@ -23,7 +24,8 @@ pub fn why(uses: &Uses, at: usize) -> Option<String> {
     {
         return None;
     }
-    let positional = Some("its members are initialised by their position".to_string());
+    let task = "name the members there, as in `.member = value`, or write the values in the new order";
+    let positional = Some(Reason::new("its members are initialised by their position", task));
     let is_designated = |child: &usize| matches!(uses.first_byte(*child), Some(b'.' | b'['));
     let is_record = |child: &usize| {
         let inner = &tree.nodes[uses.strip(*child)];
@@ -46,8 +48,9 @@ pub fn why(uses: &Uses, at: usize) -> Option<String> {
                 .any(|inside| writes(&tree.nodes[inside]) || tree.nodes[inside].kind == CXCursor_CallExpr)
         };
         let acts = children.iter().filter(|child| acts(child)).count();
+        let why = "its members are initialised by expressions that act, in their order";
         return (acts > 0 && children.len() > 1)
-            .then(|| "its members are initialised by expressions that act, in their order".to_string());
+            .then(|| Reason::new(why, "evaluate the expressions before, in their order"));
     }
     if node.ty.is_array {
         let all = children.iter().all(|child| is_braced(child) || is_designated(child) || is_record(child));

@@ -13,6 +13,7 @@
 // Constants have the names that libclang gives them.
 #![allow(non_upper_case_globals)]
 
+mod by_hand;
 pub mod clang;
 pub mod command;
 mod forbidden;
@@ -27,11 +28,13 @@ use std::path::{Path, PathBuf};
 
 use memlode_layout::Layout;
 
+use by_hand::{Reason, of_error};
 use clang::{Clang, Tree};
 use command::{Unit, is_source};
 use forbidden::Change;
 use record::{Record, records};
 
+pub use by_hand::PlaceToEdit;
 pub use command::{inputs, options, split};
 
 /// Reads a source by its real path, if it is the compiled one; else returns the end of a sentence
@@ -52,16 +55,17 @@ pub enum Unpatched {
     ByHand {
         /// The structure.
         structure: String,
-        /// Places, each with its reason.
-        places: Vec<String>,
+        /// Places, each with its reason and its task.
+        places: Vec<PlaceToEdit>,
     },
 }
 
 /// Places in an error, at most; a file has room for all.
 const MOST_SHOWN: usize = 8;
 
-fn shown(places: &[String]) -> String {
-    let first = places[..places.len().min(MOST_SHOWN)].join("; ");
+fn shown(places: &[PlaceToEdit]) -> String {
+    let first: Vec<String> = places.iter().take(MOST_SHOWN).map(ToString::to_string).collect();
+    let first = first.join("; ");
     match places.len().saturating_sub(MOST_SHOWN) {
         0 => first,
         more => format!("{first}; and {more} more"),
@@ -168,13 +172,17 @@ impl Patch {
                     texts.insert(at, self.text(path).unwrap_or_default());
                 }
             }
-            for (node, why) in forbidden::places(tree, record, &change, &texts) {
-                places.insert(format!("{}: {why}", tree.place(node, &self.folder)));
+            for (node, Reason { why, task }) in forbidden::places(tree, record, &change, layout, &texts) {
+                places.insert(PlaceToEdit { place: tree.place(node, &self.folder), why, task });
             }
         }
         if !places.is_empty() || change.is_by_hand {
             if change.is_by_hand {
-                places.insert(format!("{}: the definition", tree.place(record.node, &self.folder)));
+                places.insert(PlaceToEdit {
+                    place: tree.place(record.node, &self.folder),
+                    why: "the definition".to_string(),
+                    task: "write it as the layout has it".to_string(),
+                });
             }
             return Err(Unpatched::ByHand { structure: name.clone(), places: places.into_iter().collect() });
         }
@@ -201,7 +209,7 @@ impl Patch {
                 overlays.insert(file.clone(), probe);
                 let probed = self.read(&self.units[*number], &overlays)?;
                 let depends = probed.errors.iter().filter(|error| !error.contains("static assertion failed"));
-                let depends: Vec<String> = depends.map(|error| error.escape_debug().to_string()).collect();
+                let depends: Vec<PlaceToEdit> = depends.map(|error| of_error(error)).collect();
                 if !depends.is_empty() {
                     return Err(Unpatched::ByHand { structure: name.clone(), places: depends });
                 }

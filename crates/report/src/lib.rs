@@ -20,9 +20,9 @@ pub use build::{notes, records, report, simulation, timing};
 pub use model::{
     Access as NamedAccess, Advice, Analysis as NamedAnalysis, CommandAnswer, CommandFindings,
     Comparison as NamedComparison, Confidence, Data, Density as NamedDensity, Edit as NamedEdit,
-    Evidence as NamedEvidence, Finding as NamedFinding, Function as NamedFunction, Home as NamedHome,
-    ListedInstruction, ListedPart, Listing as NamedListing, Located, MarkedMember, MemoryUse, Narrowed, Note,
-    Numbers, Object, Position, Precision, RecordLayout as NamedRecord, RecordPart,
+    Evidence as NamedEvidence, Finding as NamedFinding, Function as NamedFunction, HandEdit,
+    Home as NamedHome, ListedInstruction, ListedPart, Listing as NamedListing, Located, MarkedMember,
+    MemoryUse, Narrowed, Note, Numbers, Object, Position, Precision, RecordLayout as NamedRecord, RecordPart,
     RecordPart as NamedRecordPart, Report, Row, Row as NamedRow, SharedData, SharedLine as NamedSharedLine,
     Side, Simulated, Simulation as NamedSimulation, SourceLine as ShownLine, SourceText,
     StackLine as NamedStackLine, StructureChart, Table as NamedTable, Table as AnalysisTable,

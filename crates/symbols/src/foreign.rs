@@ -2,7 +2,8 @@
 //!
 //! The list has the compiled code, symbols have all code. The implementation of a language is left
 //! out, since every program has it: the C run-time start files, the compilers' libraries, and
-//! Rust's own library, which comes as machine code.
+//! Rust's own library, which comes as machine code. In a program
+//! that is linked statically this includes the C library, which is known by the system's archives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,10 @@ use object::elf::{self, STT_FILE, STT_FUNC};
 use object::read::elf::ElfSymbol;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadRef};
 
-use crate::{Elf, SECTION_BYTES};
+use crate::{Elf, SECTION_BYTES, system};
+
+/// A function that is in a program only if the C library is.
+const LIBRARY_START: &str = "__libc_start_main";
 
 /// A symbol of a function.
 struct Named {
@@ -57,15 +61,19 @@ pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCod
             || is_sanitized && is_sanitizers(&of.name)
             || of.is_local && beside.contains(base)
     };
+    let start = by_address.values().flatten().find(|of| of.name == LIBRARY_START);
+    let systems = start.map(|_| system::functions()).unwrap_or_default();
+    let of_system = |of: &Named| systems.contains(&(of.name.clone(), of.bytes));
+    // Linked with another version of the library, functions have other lengths.
+    let has_libraries = start.is_some_and(|start| !of_system(start));
     let mut found: Vec<ForeignFunction> = others
         .into_iter()
-        .filter(|(_, names)| !names.iter().any(is_theirs))
+        .filter(|(_, names)| !names.iter().any(|of| is_theirs(of) || !has_libraries && of_system(of)))
         .filter_map(|(_, names)| names.iter().min_by_key(|of| (of.is_local, &of.name)))
         .filter(|of| whole(&of.name).is_none_or(|whole| !ours.contains(whole)))
         .map(|of| ForeignFunction { name: of.name.clone(), bytes: of.bytes, is_local: of.is_local })
         .collect();
     found.sort_by(|a, b| (b.bytes, &a.name).cmp(&(a.bytes, &b.name)));
-    let has_libraries = by_address.values().flatten().any(|of| of.name == "__libc_start_main");
     Some(ForeignCode { functions: found, has_libraries })
 }
 

@@ -11,6 +11,7 @@ pub mod instruction;
 pub mod objects;
 pub mod program;
 mod sides;
+mod system;
 #[cfg(test)]
 mod tests;
 pub mod typing;

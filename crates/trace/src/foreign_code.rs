@@ -20,7 +20,8 @@ pub struct ForeignFunction {
 pub struct ForeignCode {
     /// The functions, longest first.
     pub functions: Vec<ForeignFunction>,
-    /// The image is a program that is linked statically: the C library is among the functions.
+    /// The image is a program that is linked statically with a C library that this machine does not have, which is therefore
+    /// among the functions.
     pub has_libraries: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Advice without a terminal: from a recorded trace to edits, and a host that stops it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -85,10 +85,20 @@ fn what_waits_for_translations_gets_larger_pages() {
     let again = recorded.count(Quiet).expect("counts").outcome(&best.edits).expect("an outcome");
     assert_eq!((again.before, again.after), (best.before, best.after));
     let kept = fs::read_dir(recorded.0.path()).expect("a folder").filter_map(Result::ok);
-    assert_eq!(
-        kept.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"placements-")).count(),
-        1
-    );
+    let is_kept = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"placements-");
+    let kept: Vec<PathBuf> = kept.filter(is_kept).map(|entry| entry.path()).collect();
+    assert_eq!(kept.len(), 1);
+
+    // A link in its place is neither read nor written through: the name is the same in every trace.
+    let victim = recorded.0.path().join("victim");
+    fs::rename(&kept[0], &victim).expect("a file");
+    let before = fs::read(&victim).expect("a file");
+    fs::write(&victim, [&before[..], b" "].concat()).expect("a file");
+    std::os::unix::fs::symlink(&victim, &kept[0]).expect("a link");
+    let baseline = recorded.count(Quiet).expect("counts");
+    baseline.noise().expect("runs of other placements");
+    assert_eq!(fs::read(&victim).expect("a file"), [&before[..], b" "].concat());
+    assert!(fs::symlink_metadata(&kept[0]).expect("a file").is_file(), "a fresh file took the link's place");
 }
 
 #[test]

@@ -124,5 +124,6 @@ fn patch_of(baseline: &Baseline, found: &Advised, args: &Args) -> Result<String>
         term::note(&format!("--patch: {why}"));
     }
     args.patch.judge(&patched, &baseline.trace)?;
-    Ok(crate::patch::by_hand(&patched.refused) + &patched.text)
+    let edits = crate::patch::by_hand(&patched.refused);
+    Ok(crate::patch::comments(&edits) + &patched.text)
 }

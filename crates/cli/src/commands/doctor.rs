@@ -280,6 +280,7 @@ fn kernel() -> Vec<Item> {
             pidfd.map(|_| "works".into()).map_err(|error| error.to_string()),
             newer,
         ),
+        information("memory pages", pages(rustix::param::page_size())),
         match read("/proc/sys/kernel/yama/ptrace_scope").as_deref() {
             None => information("ptrace", "unrestricted (no Yama)".into()),
             Some("0") => information("ptrace", "any process of the same user".into()),
@@ -294,6 +295,18 @@ fn kernel() -> Vec<Item> {
             }),
         ),
     ]
+}
+
+/// Returns the size of memory pages, with the restriction that larger ones than usual have.
+fn pages(bytes: usize) -> String {
+    let kib = bytes >> 10;
+    match bytes {
+        4096 => "4 KiB".into(),
+        _ => format!(
+            "{kib} KiB: children that inline assembly makes, or code of another compiler by a system call, may be recorded \
+             as their parents"
+        ),
+    }
 }
 
 /// Returns the ways of the hardware or the kernel to sample.

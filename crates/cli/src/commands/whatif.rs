@@ -1,6 +1,7 @@
 //! `memlode whatif`: what an edit of the data would buy.
 
-use std::path::PathBuf;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
 use memlode_layout::{Edit, edits_from_text, edits_from_toml};
 use memlode_machine::Machine;
-use memlode_report::{CommandAnswer, CommandFindings, WhatIf, build};
+use memlode_patch::Unpatched;
+use memlode_report::{CommandAnswer, CommandFindings, HandEdit, WhatIf, build};
 use memlode_whatif::advise::{Baseline, search};
 use memlode_whatif::named::check_types;
 
@@ -81,9 +83,11 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         check_types(trace.sites(), &[Edit::Soa { structure, members: Vec::new() }])?;
     }
     let question = question::<Args>("whatif", given, &[&machine]);
+    // The prediction is shown all the same.
+    let refusal = OnceCell::new();
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
-        let found = found(&baseline, &edits, &args)?;
+        let found = found(&baseline, &edits, &args, &refusal)?;
         Ok(CommandAnswer {
             notes: baseline::notes(&baseline),
             ..CommandFindings::WhatIf(Box::new(found)).into()
@@ -97,36 +101,54 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         return Ok(ExitCode::from(stop::INTERRUPTED));
     };
     show(&answer, &args.shape, None, args.json, Out::Stdout)?;
+    if let Some(why) = refusal.get() {
+        bail!("--patch: {why}");
+    }
     Ok(stop::searched())
 }
 
 /// Computes the effects of the edits, or finds the best ones of a type.
-fn found(baseline: &Baseline, edits: &[Edit], args: &Args) -> Result<WhatIf> {
+fn found(baseline: &Baseline, edits: &[Edit], args: &Args, refusal: &OnceCell<Unpatched>) -> Result<WhatIf> {
     if let Some(ty) = &args.search {
         let searched = search(baseline, ty)?;
         return Ok(build::what_if::searched(baseline, &searched, baseline.noise()?.range()));
     }
-    if let Some(file) = &args.patch.patch {
-        let plan = baseline.plan(edits)?;
-        let patched = crate::patch::patch(&baseline.trace, &[&plan])?;
-        let refused = &patched.refused;
-        // A patch of some of the structures would not be the edit that was predicted.
-        let text = match refused.is_empty() {
-            true => {
-                args.patch.judge(&patched, &baseline.trace)?;
-                patched.text
+    let by_hand = match &args.patch.patch {
+        Some(file) => write_patch(baseline, edits, args, file, refusal)?,
+        None => Vec::new(),
+    };
+    let outcome = baseline.outcome(edits)?;
+    Ok(WhatIf { by_hand, ..build::what_if::what_if(baseline, &outcome, baseline.noise()?.range()) })
+}
+
+/// Writes the patch of edits, or what of it has to be edited by hand, which it returns; why goes into `refusal`.
+fn write_patch(
+    baseline: &Baseline,
+    edits: &[Edit],
+    args: &Args,
+    file: &Path,
+    refusal: &OnceCell<Unpatched>,
+) -> Result<Vec<HandEdit>> {
+    let plan = baseline.plan(edits)?;
+    let patched = crate::patch::patch(&baseline.trace, &[&plan])?;
+    let by_hand = crate::patch::by_hand(&patched.refused);
+    let write =
+        |text: String| std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
+    // A patch of some of the structures would not be the edit that was predicted.
+    match patched.refused.first() {
+        None => {
+            args.patch.judge(&patched, &baseline.trace)?;
+            if !patched.text.is_empty() {
+                write(patched.text)?;
             }
-            false => crate::patch::by_hand(refused),
-        };
-        if !text.is_empty() {
-            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }
-        if let Some(why) = refused.first() {
-            bail!("--patch: {why}");
+        Some(why) if by_hand.is_empty() => bail!("--patch: {why}"),
+        Some(why) => {
+            write(crate::patch::comments(&by_hand))?;
+            refusal.set(why.clone()).ok();
         }
     }
-    let outcome = baseline.outcome(edits)?;
-    Ok(build::what_if::what_if(baseline, &outcome, baseline.noise()?.range()))
+    Ok(by_hand)
 }
 
 fn edits(args: &Args) -> Result<Vec<Edit>> {

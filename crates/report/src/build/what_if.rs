@@ -90,6 +90,7 @@ fn what_if_beside(
         at: None,
         tried: Vec::new(),
         left_off: None,
+        by_hand: Vec::new(),
     }
 }
 

@@ -108,6 +108,9 @@ pub struct WhatIf {
     /// be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_off: Option<LeftOff>,
+    /// Places of the sources that have to be edited by hand, where a patch was wanted and is not possible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_hand: Vec<HandEdit>,
 }
 
 impl WhatIf {
@@ -126,6 +129,17 @@ impl WhatIf {
         };
         self.comparison.lines.iter().position(|change| is_it(&change.subject))
     }
+}
+
+/// A place of a source that has to be edited by hand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandEdit {
+    /// File and line, as `arc.c:18`.
+    pub place: String,
+    /// Why the layout decides what stands there.
+    pub why: String,
+    /// The work that is to be done there.
+    pub task: String,
 }
 
 /// A line with its text.

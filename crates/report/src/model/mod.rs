@@ -25,7 +25,7 @@ use std::borrow::Cow;
 pub use advice::{Advice, MarkedMember, StructureChart};
 pub use answer::{CommandAnswer, CommandFindings};
 pub use comparison::{
-    Change, Compared, Comparison, Confidence, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
+    Change, Compared, Comparison, Confidence, HandEdit, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};

@@ -8,7 +8,7 @@ use super::advice::left_off;
 use super::label::{Label, distinct};
 use super::names::{access_label, data_label, object_label, type_label};
 use super::{By, Style, plain_table, write_table};
-use crate::model::{Change, Compared, Comparison, Level, Narrowed, Numbers, Status, WhatIf};
+use crate::model::{Change, Compared, Comparison, HandEdit, Level, Narrowed, Numbers, Status, WhatIf};
 use crate::render::text::{bytes, count, percent_of, printable};
 
 /// Returns the output of `memlode diff`.
@@ -70,8 +70,22 @@ pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
     if let Some(why) = found.left_off {
         out += &style.paragraph("", left_off(why));
     }
+    for (number, edit) in found.by_hand.iter().take(MOST_BY_HAND).enumerate() {
+        out += &style.paragraph(if number == 0 { "by hand" } else { "" }, &printable(&hand_edit(edit)));
+    }
+    if let Some(more) = found.by_hand.len().checked_sub(MOST_BY_HAND + 1) {
+        out += &style.paragraph("", &format!("and at {} more places", more + 1));
+    }
     tables(&mut out, &found.comparison, by, style);
     out
+}
+
+/// Places to edit by hand that are shown; the file that was to be the patch has all.
+const MOST_BY_HAND: usize = 20;
+
+/// A place to edit by hand, in a line.
+pub fn hand_edit(HandEdit { place, why, task }: &HandEdit) -> String {
+    format!("{place}: {why} → {task}")
 }
 
 /// The verdict on edits that change no object.

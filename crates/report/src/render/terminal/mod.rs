@@ -33,7 +33,7 @@ use super::sentences;
 use crate::model::{Analysis, Report, SharedObject, Simulation};
 
 pub use advice::{advice, advice_sentences, found, glance};
-pub use comparison::{comparison, confidence, verdict, what_if};
+pub use comparison::{comparison, confidence, hand_edit, verdict, what_if};
 pub use findings::finding_sentences;
 pub use listing::{LineEvent, listing};
 pub use names::{home, name, object, place};
