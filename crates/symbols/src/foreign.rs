@@ -18,11 +18,40 @@ use crate::{Elf, SECTION_BYTES, system};
 /// A function that is in a program only if the C library is.
 const LIBRARY_START: &str = "__libc_start_main";
 
+/// A function that is in an image only if memlode's run-time library is.
+const RUNTIME_ENTRY: &str = "__memlode_refill";
+
+/// Functions of libc that the run-time library puts its own in front of. All are weak.
+const INTERPOSED: [&str; 21] = [
+    "abort",
+    "bsd_signal",
+    "clone",
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execveat",
+    "execvp",
+    "execvpe",
+    "fexecve",
+    "longjmp",
+    "prctl",
+    "pthread_setcanceltype",
+    "sigaction",
+    "siglongjmp",
+    "signal",
+    "sigset",
+    "syscall",
+    "sysv_signal",
+];
+
 /// A symbol of a function.
 struct Named {
     name: String,
     bytes: u64,
     is_local: bool,
+    is_weak: bool,
 }
 
 /// Returns the functions of an image that memlode did not compile; `None` if the image has no list
@@ -55,9 +84,11 @@ pub fn code<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> Option<ForeignCod
         .flat_map(|(_, local)| *local)
         .copied()
         .collect();
+    let has_runtime = all.contains(RUNTIME_ENTRY);
     let is_theirs = |of: &Named| {
         let base = of.name.split('.').next().unwrap_or_default();
         is_implementation(&of.name)
+            || has_runtime && of.is_weak && INTERPOSED.contains(&of.name.as_str())
             || is_sanitized && is_sanitizers(&of.name)
             || of.is_local && beside.contains(base)
     };
@@ -118,6 +149,7 @@ fn function<'data, R: ReadRef<'data>>(
         name: String::from_utf8_lossy(name).into_owned(),
         bytes: symbol.size(),
         is_local: symbol.is_local(),
+        is_weak: symbol.is_weak(),
     })
 }
 

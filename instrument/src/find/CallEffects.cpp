@@ -5,6 +5,8 @@
 #include "prepare/HiddenCalls.h"
 
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/IR/GlobalAlias.h"
+#include "llvm/IR/GlobalIFunc.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -34,10 +36,37 @@ StringRef libraryName(const Function &F, const TargetLibraryInfo &TLI) {
   return GlobalValue::dropLLVMManglingEscape(F.getName());
 }
 
+/// Returns whether \p Call has the arguments of a transfer.
+static bool fits(const CallBase &Call, Transfer Is) {
+  const auto isPointer = [&](unsigned At) { return Call.getArgOperand(At)->getType()->isPointerTy(); };
+  const auto isInteger = [&](unsigned At) { return Call.getArgOperand(At)->getType()->isIntegerTy(); };
+  switch (Is) {
+  case Transfer::None:
+    return false;
+  case Transfer::Clear:
+    return Call.arg_size() == 2 && isPointer(0) && isInteger(1);
+  case Transfer::Fill:
+    return Call.arg_size() >= 3 && isPointer(0) && isInteger(1) && isInteger(2);
+  case Transfer::Copy:
+  case Transfer::CopyFrom:
+    return Call.arg_size() >= 3 && isPointer(0) && isPointer(1) && isInteger(2);
+  }
+  llvm_unreachable("every transfer has its arguments");
+}
+
+/// The transfer that \p Call is by a second name which its own unit gives a function: an alias or an ifunc.
+static Transfer transferBySecondName(const CallBase &Call) {
+  const auto *Named = dyn_cast<GlobalValue>(Call.getCalledOperand());
+  if (!Named || !isa<GlobalAlias, GlobalIFunc>(Named) || Named->hasLocalLinkage())
+    return Transfer::None;
+  const Transfer Is = transferNamed(GlobalValue::dropLLVMManglingEscape(Named->getName()));
+  return fits(Call, Is) ? Is : Transfer::None;
+}
+
 Transfer libraryTransfer(const CallBase &Call, const TargetLibraryInfo &TLI) {
   const Function *Callee = Call.getCalledFunction();
   if (!Callee)
-    return Transfer::None;
+    return transferBySecondName(Call);
   const Transfer Named = transferNamed(Callee->getFnAttribute(TransferMark).getValueAsString());
   return Named != Transfer::None ? Named : transferNamed(libraryName(*Callee, TLI));
 }
