@@ -9,6 +9,7 @@ use memlode_attribute::sharing::Order;
 use memlode_report::Sources;
 
 use super::OK;
+use crate::advised;
 use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::traces::TraceArgs;
@@ -76,13 +77,19 @@ impl OrderArgs {
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
     let trace = Arc::new(args.trace.open()?);
-    if let Some(part) = args.part.of(&trace)? {
+    let part = args.part.of(&trace)?;
+    let is_whole = part.is_none() && args.order.order().is_none();
+    if let Some(part) = part {
         job.wanted = Wanted::Part(Box::new(part));
     }
     let next = NextCommands::new(trace.directory(), &args.machine.machine);
-    let question = question::<Args>("report", given, &[&job.machine]);
+    let machine = job.machine.clone();
+    let question = question::<Args>("report", given, &[&machine]);
     let compute = || Ok(job.run(trace.clone())?.answer());
     let mut answer = args.keep.answer(question, &[&trace], compute)?;
+    if is_whole && !args.json {
+        advised::add(&mut answer, &trace, &machine);
+    }
     Sources::new(&trace, args.sources.context).add_to(&mut answer);
     show(&answer, &args.shape, Some(&next), args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))

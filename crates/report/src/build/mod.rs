@@ -130,6 +130,7 @@ pub fn report_costing(
         }),
         remote: profile.remote,
         instructions: costs.knows_instructions().then(|| instructions(profile, names)),
+        advised: Vec::new(),
     }
 }
 

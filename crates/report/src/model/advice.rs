@@ -3,7 +3,7 @@
 use memlode_whatif::advise::{AliasedLoads, LatentSharing, LeftOff, PairedLines, Rejected};
 use serde::{Deserialize, Serialize};
 
-use super::{RecordLayout, SharedLock, WhatIf};
+use super::{AdvisedEdit, RecordLayout, SharedLock, WhatIf};
 
 /// The findings of `memlode advise`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,6 +31,14 @@ pub struct Advice {
     /// The reason why not everything was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_off: Option<LeftOff>,
+}
+
+impl Advice {
+    /// The edits that are worth it, as a report shows them.
+    pub fn advised(&self) -> Vec<AdvisedEdit> {
+        let item = |item: &WhatIf| AdvisedEdit { edits: item.edits.clone(), gain: item.gain };
+        self.worth_it.iter().map(item).collect()
+    }
 }
 
 /// A live structure.

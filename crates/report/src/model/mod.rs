@@ -32,7 +32,8 @@ pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{
-    ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors, Wait,
+    AdvisedEdit, ByLevel, LatenciesKnown, Level, Numbers, Recording, Report, Row, Shares, Simulated,
+    StandardErrors, Wait,
 };
 pub use rules::{Assumption, LevelRules, Pages, RulesUsed};
 pub use sample::{Burst, Estimated, Sample, SampledLevel};
