@@ -15,6 +15,7 @@ cd target/demo
 rm -rf before.trace
 show memlode cc -O2 -g before.c -o before
 show memlode run -o before.trace -- ./before
+show memlode advise before.trace
 printf '\nThe cure, and what it buys: gallery/pricing-scan/story.md\n'
 # shellcheck disable=SC2016 # the variables are the reader's
 printf 'Your own program: make install PREFIX=~/.local && export PATH="$HOME/.local/bin:$PATH"\n'

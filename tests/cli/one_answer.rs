@@ -37,6 +37,42 @@ fn edits_are_told_as_they_are_found_with_what_they_gain_and_why() {
 }
 
 #[test]
+fn a_report_names_the_edit_that_was_confirmed_or_none() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("item.c"), ITEM).expect("a file");
+    run(&folder, &["cc", "-O2", "-g", "item.c", "-o", "item"]);
+    let said = |words: &[&str]| {
+        let mut command = memlode();
+        command.current_dir(folder.path()).env("MEMLODE_HOME", installation()).env("MEMLODE_RESULTS", "on");
+        let output = command.args(words).output().expect("memlode runs");
+        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+        let text = stderr(&output) + &stdout(&output);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // By the counts, key is used without the title; what another layout gains is not known yet.
+    let first = said(&["run", "-m", "generic", "-o", "trace", "--", "./item"]);
+    assert!(first.contains("bytes of each item are used while it is in"), "{first}");
+    let edits = ["→ ", "what if: split", "what if: remove", "fewer cycles"];
+    assert!(!edits.iter().any(|edit| first.contains(edit)), "{first}");
+    let advice: serde_json::Value = {
+        let mut command = memlode();
+        command.current_dir(folder.path()).env("MEMLODE_RESULTS", "on");
+        let output =
+            command.args(["advise", "trace", "-m", "generic", "--json"]).output().expect("memlode runs");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let best = &advice["worth_it"][0];
+    assert_eq!(best["edits"], serde_json::json!(["remove item: title"]));
+    let percent = format!("{:.0}%", best["gain"].as_f64().expect("a share") * 100.0);
+    let arrow = format!("→ remove item: title: {percent} fewer cycles, as no code reads title of item");
+    let report = said(&["report", "trace", "-m", "generic"]);
+    assert_eq!(report.matches("→ ").count(), 1, "{report}");
+    assert!(report.contains(&arrow), "{arrow}: {report}");
+    // Of another machine nothing was asked.
+    assert!(!said(&["report", "trace", "-m", "zen4"]).contains("→ "));
+}
+
+#[test]
 fn a_promise_can_be_found_again_in_the_run_as_a_whole() {
     let folder = recorded();
     let found = run(&folder, &["whatif", "trace", "-m", "generic", "-e", "soa item"]);

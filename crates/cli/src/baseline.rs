@@ -4,12 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use memlode_attribute::Profile;
 use memlode_attribute::setup::Setup;
-use memlode_attribute::sharing::{Order, SharingProfile};
+use memlode_attribute::sharing::Order;
 use memlode_layout::Edit;
 use memlode_machine::Machine;
-use memlode_replay::Replayed;
 use memlode_report::Note;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{self, is_empty, nothing_decoded, nothing_recorded, sentences};
@@ -47,17 +45,6 @@ pub fn count(
 /// The notes that [`count`] reports.
 pub fn notes(baseline: &Baseline) -> Vec<Note> {
     notes::notes(&baseline.trace, Some(&baseline.replayed))
-}
-
-/// Takes the counts of a report.
-pub fn of(
-    trace: Arc<Trace>,
-    machine: Machine,
-    (profile, replayed): (Profile, Replayed),
-    sharing: Option<SharingProfile>,
-) -> Baseline {
-    let host = Box::new(Terminal::of(&trace));
-    Baseline::of(trace, machine, (profile, replayed), threads(), host).losing(sharing)
 }
 
 /// The time that passes at least between two lines that say how far a search is.

@@ -6,6 +6,7 @@
 #![cfg_attr(not(feature = "measure"), allow(dead_code, unused_imports, unused_variables))]
 
 mod accesses;
+mod advised;
 mod analyse;
 mod args;
 mod baseline;

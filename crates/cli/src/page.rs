@@ -95,12 +95,13 @@ pub fn write(
 ) -> Result<()> {
     let mut sources = subject.confidential.sources(subject.trace, 0)?;
     sources.add_to(&mut report);
-    let CommandFindings::Report(report) = report.found else { bail!("a page is made of a report") };
+    let CommandFindings::Report(mut report) = report.found else { bail!("a page is made of a report") };
     let records = build::records(subject.trace.sites());
     let accesses = report.total.numbers.accesses;
     let rows = extras.has(Extra::Rows).then(|| subject.rows(accesses)).transpose()?;
     let timing = if extras.has(Extra::Time) { subject.timing()? } else { None };
     let advice = extras.has(Extra::Advise).then(|| subject.advice()).transpose()?;
+    report.advised = advice.as_ref().map_or_else(Vec::new, |advice| advice.advised());
     let comparison = extras.compare.as_deref().map(|before| subject.comparison(before)).transpose()?;
     let code = extras.has(Extra::Asm).then(|| subject.code(&report, &mut sources)).transpose()?;
     let commands = Commands { of: &|command| next.of(command), quoted: &NextCommands::quoted };

@@ -72,7 +72,7 @@ pub struct ManifestInfo {
     pub burst: Option<Burst>,
     /// The circumstances of samples: if there are any, the trace holds these, and not every access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampled: Option<SampledInfo>,
+    pub sampled: Option<Box<SampledInfo>>,
     /// Sentences about which part of the program was to be recorded. Empty: all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,

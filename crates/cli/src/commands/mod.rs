@@ -1,6 +1,6 @@
 //! One file per subcommand: its arguments and its work.
 
-mod advise;
+pub mod advise;
 mod alias;
 mod annotate;
 #[cfg(feature = "measure")]

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Parser, ValueEnum, ValueHint};
 use memlode_attribute::sharing::Order;
-use memlode_report::{CommandAnswer, CommandFindings, Sources, only, only_changes};
+use memlode_report::{CommandAnswer, CommandFindings, only, only_changes};
 use memlode_trace::Trace;
 
 use super::OK;
+use crate::advised;
 use crate::analyse::{Job, Wanted};
 use crate::args::part::PartArgs;
 use crate::args::traces::TraceArgs;
@@ -104,13 +105,19 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         return sampled::show_trace(&directory, args.shape.top(), args.json);
     }
     let trace = Arc::new(Trace::open(&directory)?);
-    if let Some(part) = args.part.of(&trace)? {
+    let part = args.part.of(&trace)?;
+    let is_whole = part.is_none() && args.order.order().is_none();
+    if let Some(part) = part {
         job.wanted = Wanted::Part(Box::new(part));
     }
     let next = NextCommands::new(trace.directory(), &args.machine.machine);
-    let question = question::<Args>("report", given, &[&job.machine]);
+    let machine = job.machine.clone();
+    let question = question::<Args>("report", given, &[&machine]);
     let compute = || Ok(job.run(trace.clone())?.answer());
     let mut answer = args.keep.answer(question, &[&trace], compute)?;
+    if is_whole && !args.json {
+        advised::add(&mut answer, &trace, &machine);
+    }
     args.only.keep(&mut answer)?;
     args.sources.sources(&trace)?.add_to(&mut answer);
     show(&answer, &args.shape, Some(&next), args.json, Out::Stdout)?;

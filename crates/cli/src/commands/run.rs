@@ -5,18 +5,16 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, Parser};
 use memlode_analyses::Run;
 use memlode_collect::{Collector, CommandEnd, Destination, ENVIRONMENT, RecordingSummary};
-use memlode_report::render::terminal;
 use memlode_report::text::{bytes, count};
 use memlode_trace::manifest::{Manifest, ManifestInfo, Summary};
 use memlode_trace::write::DirectoryStore;
-use memlode_whatif::advise::glance;
 
 use super::replay::is_stdout;
 use super::report::{self, MachineArgs, OrderArgs};
@@ -25,7 +23,6 @@ use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted, open};
 use crate::args::numbers;
 use crate::args::setup::SetupArgs;
-use crate::baseline;
 use crate::child::{NotStarted, Program, ProgramOutput, ending, exit_code, locate};
 use crate::control::{ControlArgs, PART, Server};
 use crate::destination::{self, InMemory, Place, To, created};
@@ -231,7 +228,6 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
     }
     let output = if to_stdout { ProgramOutput::StandardError } else { ProgramOutput::Own };
     recorded(&options.recording, command, output, purpose, |recorded| {
-        let started = Instant::now();
         let analysed = match (recorded, later) {
             (Recorded::Analysed(analysed), _) => *analysed,
             (Recorded::Trace(trace), Some(job)) => job.run(Arc::new(open(trace)?))?,
@@ -251,7 +247,6 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
             let question = question::<report::Args>("report", None, &[&analysed.machine]);
             keep(question, &analysed.trace, &analysed.answer());
         }
-        let budget = started.elapsed().max(SHORTEST_GLANCE);
         if let Some(file) = &options.html {
             let (trace, machine) = (&analysed.trace, &analysed.machine);
             let confidential = &options.sources.confidential;
@@ -260,29 +255,8 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
             let next = next.as_ref().unwrap_or(&unnamed);
             page::write(&subject, analysed.answer(), &ExtraArgs::usual(), next, file)?;
         }
-        if let Some(next) = next.filter(|_| !options.json && options.report_to.is_none()) {
-            advice(analysed, &next, budget);
-        }
         Ok(())
     })
-}
-
-/// Waits shorter than this go unnoticed.
-const SHORTEST_GLANCE: Duration = Duration::from_millis(200);
-
-/// Ends a report of a whole trace with the change of layout that is most worth a try. That takes no longer than the report, `budget`, did.
-fn advice(analysed: Analysed, next: &NextCommands, budget: Duration) {
-    let Analysed { trace, machine, found, replayed } = analysed;
-    let Found::Report(profile, None, sharing) = found else { return };
-    // Of a sample nothing is replayed, and of what is not stored nothing can be.
-    if profile.gaps.is_some() || trace.chunks().is_empty() || !trace.directory().exists() {
-        return;
-    }
-    let baseline = baseline::of(trace, machine, (*profile, replayed), sharing.map(|found| *found));
-    match glance(&baseline, budget) {
-        Ok(found) => term::line(&format!("what if: {}", terminal::glance(&found, &next.of("advise")))),
-        Err(error) => term::note(&format!("no change of layout was tried: {error}")),
-    }
 }
 
 pub fn record(args: RecordArgs) -> Result<ExitCode> {

@@ -117,6 +117,7 @@ pub fn report(inputs: Inputs<'_>) -> Report {
         }),
         remote: profile.remote,
         instructions: costs.knows_instructions().then(|| instructions(profile, names)),
+        advised: Vec::new(),
     };
     handles::name_findings(names, &mut report);
     report

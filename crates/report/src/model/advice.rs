@@ -3,7 +3,7 @@
 use memlode_whatif::advise::{AliasedLoads, LatentSharing, LeftOff, PairedLines, Rejected};
 use serde::{Deserialize, Serialize};
 
-use super::{RecordLayout, SharedLock, WhatIf};
+use super::{AdvisedEdit, RecordLayout, SharedLock, WhatIf};
 
 /// The findings of `memlode advise`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,6 +41,14 @@ pub struct RejectedEdits {
     /// The edits, and what they gain.
     #[serde(flatten)]
     pub rejected: Rejected,
+}
+
+impl Advice {
+    /// The edits that are worth it, as a report shows them.
+    pub fn advised(&self) -> Vec<AdvisedEdit> {
+        let item = |item: &WhatIf| AdvisedEdit { edits: item.edits.clone(), gain: item.gain };
+        self.worth_it.iter().map(item).collect()
+    }
 }
 
 /// A live structure.

@@ -23,7 +23,8 @@ pub struct Finding {
     pub cost: Cost,
     /// The facts, the most telling first.
     pub evidence: Vec<Evidence>,
-    /// A change of layout, where the evidence carries one.
+    /// A division of the type that the evidence suggests; no replay has tried it, as `memlode advise`
+    /// does.
     pub edit: Option<Edit>,
     /// Reasons to doubt it.
     pub doubt: Vec<Doubt>,

@@ -31,7 +31,9 @@ pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};
 pub use note::{NotRecorded, Note};
 pub use record::{RecordLayout, RecordPart};
-pub use report::{ByLevel, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors, Wait};
+pub use report::{
+    AdvisedEdit, ByLevel, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors, Wait,
+};
 pub use rules::{Assumption, LevelRules, Pages, RulesUsed};
 pub use sample::{Burst, Estimated, Sample, SampledLevel};
 pub use simulation::{

@@ -47,6 +47,19 @@ pub struct Report {
     /// Instructions that the accesses stand among; none where nothing is known of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
+    /// Edits that `memlode advise` found to be worth it on the whole run, the best first; none where
+    /// it was not asked. They are put beside a report when it is shown.
+    #[serde(skip)]
+    pub advised: Vec<AdvisedEdit>,
+}
+
+/// Edits that are worth it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdvisedEdit {
+    /// The edits in their short form, which are made together.
+    pub edits: Vec<String>,
+    /// The part of the run's cycles that they gain.
+    pub gain: f64,
 }
 
 /// A row of a table.

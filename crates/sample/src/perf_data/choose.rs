@@ -45,7 +45,7 @@ pub fn import(path: &Path, event: Option<&str>) -> Result<Imported, PerfDataErro
     })?;
     let chosen = choose(data.events(), &counts, event).map_err(failed)?;
     // Samples that do not say what they stand for are of an event that is sampled at a fixed distance, if at any.
-    let periods: Vec<Option<u64>> = data.events().iter().map(|event| fixed_period(event)).collect();
+    let periods: Vec<Option<u64>> = data.events().iter().map(fixed_period).collect();
     let mut tally = Tally::keeping(0);
     let (mut first, mut last) = (u64::MAX, 0);
     data.replay(&mut |event, mut record| {

@@ -5,10 +5,13 @@ use crate::bytes::{Malformed, Reader, put_blob, put_varint};
 use crate::format::{chunk_section, sample_column};
 use crate::sections::Sections;
 
+/// The number of a sample in a column.
+type Column<'a> = &'a dyn Fn(&StoredSample) -> u64;
+
 /// Sections of a chunk of samples, whose paths are indices into `paths`.
 pub(super) fn sections(samples: &[StoredSample], paths: &[CallPath]) -> Vec<(u32, Vec<u8>)> {
     let number = |value: Option<u64>| value.map_or(0, |value| value.saturating_add(1));
-    let columns: [(u32, &dyn Fn(&StoredSample) -> u64); 8] = [
+    let columns: [(u32, Column<'_>); 8] = [
         (sample_column::WEIGHT, &|sample| if sample.weight == 0 { 0 } else { number(Some(sample.weight)) }),
         (sample_column::ADDRESS_KNOWN, &|sample| sample.address.is_some().into()),
         (sample_column::ON_STACK, &|sample| number(sample.on_stack.map(u64::from))),

@@ -23,7 +23,7 @@ impl SampledRecording {
     /// If the directory holds something else, or cannot be written.
     pub fn write(&self, directory: &Path, info: ManifestInfo, replace: bool) -> Result<(), Error> {
         self.modules.iter().try_for_each(SampledModule::refuse_huge)?;
-        let info = ManifestInfo { sampled: Some(self.info.clone()), ..info };
+        let info = ManifestInfo { sampled: Some(Box::new(self.info.clone())), ..info };
         let mut writer = TraceWriter::create(directory, info, replace)?;
         self.begin(&mut writer)?;
         let mut packer = Packer::new();
@@ -184,7 +184,7 @@ impl Trace {
         let mut chunks: Vec<&ChunkRef> = self.chunks().iter().collect();
         chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence()));
         let mut found = SampledRecording {
-            info: self.manifest().info.sampled.clone().unwrap_or_default(),
+            info: self.manifest().info.sampled.as_deref().cloned().unwrap_or_default(),
             threads: self.threads().iter().map(of).collect(),
             modules,
             ..SampledRecording::default()

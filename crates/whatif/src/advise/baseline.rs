@@ -72,22 +72,9 @@ impl Baseline {
             host: &*host,
         };
         let (profile, replayed) = predictor.as_it_is(host.progress("simulating"))?;
-        let baseline = Baseline::of(trace, machine, (profile, replayed), threads, host);
-        Ok(Baseline { setup, order, ..baseline })
-    }
-
-    /// Takes counts that `report` made already.
-    pub fn of(
-        trace: Arc<Trace>,
-        machine: Machine,
-        (profile, replayed): (Profile, Replayed),
-        threads: usize,
-        host: Box<dyn Host>,
-    ) -> Baseline {
-        let (setup, order) = (None, None);
         let (noise, sharing, values) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let spent = Cell::new(0);
-        Baseline {
+        Ok(Baseline {
             trace,
             machine,
             setup,
@@ -100,13 +87,7 @@ impl Baseline {
             sharing,
             values,
             spent,
-        }
-    }
-
-    /// Takes what its threads lose to each other, which was found already.
-    #[must_use]
-    pub fn losing(self, sharing: Option<SharingProfile>) -> Baseline {
-        Baseline { sharing: OnceCell::from(sharing), ..self }
+        })
     }
 
     /// Losses of its threads to each other.

@@ -8,14 +8,12 @@
 //!      └─► aliases: loads that wait for stores to other buffers
 //! ```
 //!
-//! `advise` looks at all of a program, `search` at one type, and `glance` at so much as there is time for. They return data: ids, edits and
-//! counts. A [`Host`](crate::host::Host) shows how far they are, stops them, and knows the
+//! `advise` looks at all of a program, and `search` at one type. They return data: ids, edits and counts. A [`Host`](crate::host::Host) shows how far they are, stops them, and knows the
 //! allocator that places blocks.
 
 mod aliases;
 mod baseline;
 mod effort;
-mod glance;
 mod outcome;
 mod rivals;
 mod search;
@@ -34,7 +32,6 @@ use crate::predict::Unpredictable;
 pub use aliases::AliasedLoads;
 pub use baseline::Baseline;
 pub use effort::{Effort, LeftOff};
-pub use glance::{Glance, glance};
 pub use outcome::EditOutcome;
 pub use search::{Searched, search};
 pub use threads::{CostliestAccess, LatentSharing, PairedLines};

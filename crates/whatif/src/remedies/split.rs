@@ -56,7 +56,7 @@ fn together(heat: &Heat) -> Vec<Edit> {
 }
 
 /// The split that the published rules ask for.
-pub(crate) fn by_rules(chart: &Chart) -> Option<Edit> {
+fn by_rules(chart: &Chart) -> Option<Edit> {
     let hot = chart.members.iter().filter(|member| !member.is_cold && !member.name.is_empty());
     let hot: Vec<String> = hot.map(|member| member.name.clone()).collect();
     (chart.is_split && !hot.is_empty()).then(|| Edit::Split {

@@ -6,20 +6,19 @@
 mod shared;
 mod terms;
 
-use memlode_layout::{Edit as Layout, Link};
 use memlode_machine::Provenance;
 use memlode_whatif::advise::written;
 use serde::Serialize;
 
 use super::sentences::note;
-use super::terminal::findings::{advice, facts};
+use super::terminal::findings::{arrow, facts};
 use super::terminal::report::wait;
 use super::terminal::sample::{lines as sample_lines, not_told_apart, stall_share};
 use super::terminal::{self, verdict};
 use super::text::{bytes, count, milliseconds, percent, percent_of, printable};
 use crate::model::{
-    Access, Advice, Comparison, Doubt, Edit, Finding, Home, Object, Position, RejectedEdits, Report, SourceText,
-    Transfers, WhatIf,
+    Access, Advice, AdvisedEdit, Comparison, Doubt, Finding, Home, Object, Position, RejectedEdits, Report,
+    SourceText, Transfers, WhatIf,
 };
 use crate::ranked::run_cycles;
 
@@ -340,11 +339,12 @@ fn bar(report: &Report) -> Vec<RunPart> {
 
 fn finding(report: &Report, found: &Finding, run: f64, commands: &Commands<'_>) -> FindingWords {
     let Access { data, position } = &found.subject;
-    let command = match &found.edit {
-        Some(Edit::Split { ty, members }) => {
-            let edit =
-                Layout::Split { structure: ty.clone(), hot: members.clone(), by: Link::Pointer }.to_string();
-            format!("{} --edit {}", (commands.of)("whatif"), (commands.quoted)(&edit))
+    let all: Vec<&AdvisedEdit> = report.advised.iter().collect();
+    let mut left = all.clone();
+    let advice = arrow(&mut left, found);
+    let command = match all.into_iter().find(|edit| !left.contains(edit)) {
+        Some(AdvisedEdit { edits, .. }) => {
+            format!("{} --edit {}", (commands.of)("whatif"), (commands.quoted)(&edits.join("; ")))
         }
         None => (commands.of)("sim"),
     };
@@ -360,7 +360,7 @@ fn finding(report: &Report, found: &Finding, run: f64, commands: &Commands<'_>) 
         share: stall_share(found.cost.wait_share, found.cost.standard_error),
         of_run: percent_of(if run > 0.0 { found.cost.wait_cycles / run } else { 0.0 }),
         facts: facts(report, found).iter().map(|fact| plain(fact)).collect(),
-        advice: found.edit.as_ref().map(|edit| plain(&advice(edit, found))),
+        advice: advice.map(|advice| plain(&advice)),
         command,
         no_source,
     }

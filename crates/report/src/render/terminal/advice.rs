@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use memlode_layout::{Edit, edits_from_text};
-use memlode_whatif::advise::{Glance, LeftOff, written};
+use memlode_whatif::advise::{LeftOff, written};
 
 use super::Style;
 use super::comparison::{confidence, verdict};
@@ -18,32 +18,6 @@ use crate::render::text::{brief, count, percent_of, printable};
 
 /// Columns of the longest bar.
 const BAR: usize = 24;
-
-/// Returns the result of a glance at a trace as a sentence. `advise` is the command that examines
-/// more of it.
-pub fn glance(found: &Glance, advise: &str) -> String {
-    match found {
-        Glance::Threads { lost_share, edits } => format!(
-            "threads lose {} of the cycles to lines that they take from each other; `{}` may save that, to be replayed by: {advise}",
-            percent_of(*lost_share),
-            written(edits)
-        ),
-        Glance::Locks => "what several threads lose to the locks that they take from each other depends on who gets one when, as told \
-                          above"
-            .to_string(),
-        Glance::NothingWaits => "nothing to gain from layout here: no type is waited for".to_string(),
-        Glance::Gain { edits, gain, accesses } => format!(
-            "{}: {} fewer cycles in the first {} accesses; all of them, and others: {advise}",
-            written(edits),
-            percent_of(*gain),
-            count(*accesses)
-        ),
-        Glance::NoGain { accesses } => format!(
-            "nothing to gain from layout here, as the first {} accesses tell; more is tried by: {advise}",
-            count(*accesses)
-        ),
-    }
-}
 
 /// The line about a search that was stopped before it tried anything.
 pub const NOTHING_TRIED: &str = "stopped before any edit was tried";

@@ -3,16 +3,18 @@
 use std::fmt::Write;
 
 use memlode_attribute::WaitKind;
+use memlode_layout::{Edit as Layout, edits_from_text};
 
 use super::Style;
 use super::names::{data_label, home_label, place_label};
+use super::reasons::because;
 use super::sample::{not_told_apart, stall_share, with_error};
 use super::shared;
 use super::source::source;
 use super::style::{apart, together as together_text};
 use crate::model::{
-    Access, Caller, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position, Report, Row,
-    SharedObject,
+    Access, AdvisedEdit, Caller, Data, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position,
+    Report, Row, SharedObject,
 };
 use crate::ranked::{Ranked, ranked, run_cycles};
 use crate::render::sentences::executions;
@@ -47,6 +49,7 @@ pub fn findings(report: &Report, style: Style) -> String {
         Some(_) => "Findings in the sample, by modelled cycles of waiting for data",
     };
     let _ = writeln!(out, "\n{}", style.heading(heading));
+    let mut edits: Vec<&AdvisedEdit> = report.advised.iter().collect();
     for (number, ranked) in (1..).zip(ranked.iter().take(FINDINGS)) {
         let finding = match ranked {
             Ranked::Waits(finding) => finding,
@@ -60,8 +63,8 @@ pub fn findings(report: &Report, style: Style) -> String {
         for fact in facts(report, finding) {
             out += &style.indented(INDENT, &fact);
         }
-        if let Some(edit) = &finding.edit {
-            out += &style.advice(&style.indented(INDENT, &advice(edit, finding)));
+        if let Some(edit) = arrow(&mut edits, finding) {
+            out += &style.advice(&style.indented(INDENT, &edit));
         }
     }
     if ranked.len() > FINDINGS {
@@ -86,13 +89,13 @@ pub fn listed(report: &Report) -> Vec<&SharedObject> {
 }
 
 /// Returns a finding as unwrapped sentences: the data, its line and its share of the wait, the
-/// facts, and the change to make, if there is one.
+/// facts, and the advised edit, if there is one.
 pub fn finding_sentences(report: &Report, finding: &Finding) -> Vec<String> {
     let Access { data, position } = &finding.subject;
     let (data, place) = (data_label(data, 0).whole(), place_label(position, 0).whole());
     let share = stall_share(finding.cost.wait_share, finding.cost.standard_error);
     let head = format!("{data} at {place}: {share} of the wait");
-    let edit = finding.edit.as_ref().map(|edit| advice(edit, finding));
+    let edit = arrow(&mut report.advised.iter().collect(), finding);
     let all = [head].into_iter().chain(facts(report, finding)).chain(edit);
     all.map(|sentence| apart(&sentence)).collect()
 }
@@ -158,10 +161,11 @@ pub fn facts(report: &Report, finding: &Finding) -> Vec<String> {
                 "software prefetch can help where the address is known {accesses_ahead} accesses ahead: misses are answered \
                  after {latency_cycles} cycles, and each access takes {access_cycles:.0} of instructions"
             )),
-            // The advice says it, or there is nothing to say.
-            Evidence::Density(density)
-                if finding.edit.is_some() || is_mostly_used(density) && !do_lines_tell_more(density) => {}
-            Evidence::Density(density) => facts.push(used(density)),
+            Evidence::Density(density) => match &finding.edit {
+                Some(Edit::Split { members, .. }) => facts.push(used(density) + &alone(density, members)),
+                None if is_mostly_used(density) && !do_lines_tell_more(density) => {}
+                None => facts.push(used(density)),
+            },
             Evidence::Unrecorded { places } => {
                 facts.push(format!("not recorded at this line, by executions: {}", executions(places)));
             }
@@ -331,40 +335,47 @@ fn of_a_line(density: &Density) -> Option<String> {
     })
 }
 
-/// Returns the change of layout that the evidence supports.
-pub fn advice(edit: &Edit, finding: &Finding) -> String {
-    let Edit::Split { ty, members } = edit;
-    let used = finding.evidence.iter().find_map(|evidence| match evidence {
-        Evidence::Density(density) => Some(density),
+/// Returns a clause about members that are mostly used without the others, or in turn.
+fn alone(density: &Density, members: &[String]) -> String {
+    let others = at_other_times(density);
+    let (are, alone) =
+        (if members.len() == 1 { "is" } else { "are" }, printable(&members.join(", ")).into_owned());
+    match &others[..] {
+        [] if members.len() > 1 && do_lines_tell_more(density) => format!("; loops use {alone} in turn"),
+        [] => String::new(),
+        others => format!("; {alone} {are} mostly used without {}", printable(&others.join(", "))),
+    }
+}
+
+/// Returns the sentence about the edit that is advised for a finding, and removes that edit from
+/// `edits`: those that no earlier finding had.
+pub fn arrow(edits: &mut Vec<&AdvisedEdit>, finding: &Finding) -> Option<String> {
+    let at = edits.iter().position(|advised| is_about(advised, finding))?;
+    let AdvisedEdit { edits: texts, gain } = edits.remove(at);
+    let why = edits_from_text(&texts.join("; ")).map(|edits| format!(", as {}", because(&edits)));
+    let edit = printable(&texts.join("; ")).into_owned();
+    Some(format!("→ {edit}: {} fewer cycles{}", percent_of(*gain), why.unwrap_or_default()))
+}
+
+/// Returns whether edits are about the data of a finding, or about one of the blocks that it is in.
+fn is_about(advised: &AdvisedEdit, finding: &Finding) -> bool {
+    let Ok(edits) = edits_from_text(&advised.edits.join("; ")) else { return false };
+    let Data { ty, variable, .. } = &finding.subject.data;
+    let objects = finding.evidence.iter().find_map(|evidence| match evidence {
+        Evidence::Objects { objects } => Some(objects),
         _ => None,
     });
-    let at_other_times = used.map(at_other_times).unwrap_or_default();
-    let is_in_turn = at_other_times.is_empty() && used.is_some_and(do_lines_tell_more);
-    let to = match members.len() {
-        1 => "its own array (or the cold fields out)",
-        _ if is_in_turn => "arrays of their own, together those that the same loop uses",
-        _ => "their own array (or the cold fields out)",
-    };
-    let without = match (&at_other_times[..], members.len()) {
-        ([], _) => String::new(),
-        (others, 1) => format!(", as it is mostly used without {}", others.join(", ")),
-        (others, _) => format!(", as they are mostly used without {}", others.join(", ")),
-    };
-    let part = used.map(|density| {
-        let Density { used_bytes, type_bytes, level, .. } = density;
-        let of_a_line = of_a_line(density).unwrap_or_default();
-        format!(
-            "; {}{used_bytes} of {type_bytes} bytes are used while they are in {level}{of_a_line}",
-            bound(density)
-        )
-    });
-    format!(
-        "→ split {}: move {} into {to}{}{}",
-        printable(&brief(ty)),
-        printable(&members.join(", ")),
-        printable(&without),
-        part.unwrap_or_default()
-    )
+    let homes: Vec<String> =
+        objects.into_iter().flatten().map(|row| home_label(&row.subject.home, 0).whole()).collect();
+    edits.iter().any(|edit| match edit {
+        Layout::Group { objects } => objects.iter().any(|object| Some(object) == variable.as_ref()),
+        edit => {
+            let subject = edit.subject();
+            Some(subject) == ty.as_deref()
+                || Some(subject) == variable.as_deref()
+                || homes.iter().any(|home| home.split_whitespace().any(|word| word == subject))
+        }
+    })
 }
 
 /// Returns the members of a type that are used, but mostly not when that of the finding is.

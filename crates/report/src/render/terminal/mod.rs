@@ -33,7 +33,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use super::sentences;
 use crate::model::{Analysis, Report, SharedObject, Simulation};
 
-pub use advice::{NOTHING_TRIED, advice, advice_sentences, found, glance, tries};
+pub use advice::{NOTHING_TRIED, advice, advice_sentences, found, tries};
 pub use comparison::{comparison, confidence, hand_edit, verdict, what_if};
 pub use findings::finding_sentences;
 pub use listing::{LineEvent, listing};
