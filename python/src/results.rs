@@ -146,7 +146,9 @@ impl Reported {
     fn table(&self, trace: &Trace, table: ReportTable) -> Option<ExportedTable> {
         let Reported { machine, report, counted } = self;
         match counted {
-            Some((profile, costs)) => Some(table.of(&Counted { trace, machine, profile, costs, report, is_part: false })),
+            Some((profile, costs)) => {
+                Some(table.of(&Counted { trace, machine, profile, costs, report, is_part: false }))
+            }
             None => table.of_report(trace, report),
         }
     }

@@ -65,7 +65,7 @@ impl Programs {
         self.validate_by(memlode(), options, steps)
     }
 
-    /// As users do, who keep answers.
+    /// Runs the command with answers kept, which is what users get.
     fn validate_and_keep(&self, options: &[&str], steps: &str) -> Output {
         let mut command = memlode();
         command.env_remove("MEMLODE_RESULTS");

@@ -9,12 +9,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use memlode_analyses::{
-    Arguments, BadPart, Blocks, Findings, Merged, Reads, Registered, Running, View, all, findings,
+    Arguments, BadPart, Blocks, Findings, Merged, Reads, Registered, Running, View, all, findings_of,
 };
 use memlode_attribute::annotate::{
     AnnotatedAccesses, BlockEvent, Cells, EventCell, Extras, Life, Options, PathStep, SyncEvent,
 };
-use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
@@ -387,13 +386,10 @@ proptest! {
     fn counts_may_come_in_parts(seed in any::<u64>()) {
         let (trace, source) = source("offenders");
         let machine = machine();
-        let latencies = machine.latencies();
         let profile = || Simulation::of(&source, &machine).count(|_| std::ops::ControlFlow::Continue(())).expect("a profile").0;
         let found = |profile: &Profile| {
             let costs = CostModel::new(profile, trace.sites(), &machine);
-            let tables = Tables::new(profile, trace.sites(), &latencies).costing(&costs);
-            let view = View { names: trace.sites(), counted: Some(&tables), latencies: &latencies, ..recorded().view() };
-            findings(&view)
+            findings_of(&trace, &machine, profile, &costs)
         };
         let whole = profile();
         let mut parted = profile();

@@ -97,10 +97,10 @@ pub trait Answer: Serialize + DeserializeOwned {
         true
     }
 
-    /// Says again what was said when it was computed.
+    /// Repeats what was said when it was computed.
     fn say_notes(&self) {}
 
-    /// Says where the traces lie now.
+    /// Notes where the traces lie now.
     fn locate(&mut self, _before: &str, _after: &str) {}
 }
 

@@ -64,6 +64,7 @@ pub struct Args {
     }),
     mut_arg("every", |every| every.requires("timeline").help_heading("With --timeline").hide_short_help(true)),
     mut_arg("context", |context| context.hide_short_help(true).help_heading(REPORTING)),
+    mut_arg("confidential", |files| files.hide_short_help(true).help_heading(REPORTING)),
     mut_arg("by", |by| by.help("Tables to show [default: line; with --sim field]"))
 )]
 pub struct Options {
