@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use memlode_analyses::findings_of;
+use memlode_attribute::CostModel;
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::Order;
 use memlode_layout::Edit;
 use memlode_machine::Machine;
-use memlode_report::Note;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{self, is_empty, nothing_decoded, nothing_recorded, sentences};
 use memlode_report::render::terminal;
+use memlode_report::{NamedComparison, Note, build};
 use memlode_trace::Trace;
 use memlode_whatif::advise::Baseline;
 use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
@@ -97,4 +99,15 @@ impl Host for Terminal {
     fn written(&self, linkage: &str) -> String {
         demangle_short(linkage)
     }
+}
+
+/// Compares two runs, with what analyses find in each. What placement alone changes is that of the first.
+pub fn compared(sides: [&Baseline; 2]) -> Result<NamedComparison> {
+    let cycles = sides.map(|side| side.cycles().run);
+    let noise = sides[0].noise()?.range();
+    let [before, after] = sides.map(|side| {
+        let costs = CostModel::new(&side.profile, side.trace.sites(), &side.machine);
+        build::what_if::side(side, findings_of(&side.trace, &side.machine, &side.profile, &costs))
+    });
+    Ok(build::comparison(&before, &after, cycles, Some(noise)))
 }

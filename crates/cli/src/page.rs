@@ -210,10 +210,7 @@ impl Subject<'_> {
         let compute = || {
             let count = |trace: &Arc<Trace>| baseline::count(trace.clone(), self.machine.clone(), None, None);
             let sides = [count(&before)?, count(self.trace)?];
-            let cycles = sides.each_ref().map(|side| side.cycles().run);
-            let noise = sides[0].noise()?.range();
-            let reports = sides.each_ref().map(build::what_if::baseline);
-            let found = build::comparison(&reports[0], &reports[1], cycles, Some(noise));
+            let found = baseline::compared(sides.each_ref())?;
             let notes = sides.each_ref().map(baseline::notes).concat();
             Ok(CommandAnswer { notes, ..CommandFindings::Comparison(Box::new(found)).into() })
         };

@@ -136,6 +136,8 @@ pub(crate) struct TraceIndex {
     pub headers: Indexed,
     /// Length of the file; `None` if there is none, as in traces of earlier versions.
     bytes: Option<u64>,
+    /// The reason why a file of its name is not read.
+    pub refused: Option<String>,
 }
 
 impl TraceIndex {
@@ -155,7 +157,11 @@ impl TraceIndex {
 /// Reads a trace's index, up to the first invalid header. A trace need not have one.
 pub(crate) fn read_index(folder: &Folder) -> TraceIndex {
     let mut indexed = Indexed::default();
-    let Ok(file) = folder.file(names::INDEX.as_ref()) else { return TraceIndex::default() };
+    let file = match folder.file(names::INDEX.as_ref()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return TraceIndex::default(),
+        Err(error) => return TraceIndex { refused: Some(error.to_string()), ..TraceIndex::default() },
+    };
     let length = file.metadata().map(|metadata| metadata.len()).ok();
     let mut entries = BufReader::with_capacity(1 << 16, file);
     let mut bytes = [0; ChunkHeader::BYTES];
@@ -166,7 +172,7 @@ pub(crate) fn read_index(folder: &Folder) -> TraceIndex {
         }
         indexed.entry((header.process, header.thread)).or_default().push(header);
     }
-    TraceIndex { headers: indexed, bytes: length }
+    TraceIndex { headers: indexed, bytes: length, refused: None }
 }
 
 /// Returns whether the bytes have the mark of a header, valid or not.

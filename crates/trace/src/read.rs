@@ -497,6 +497,10 @@ impl Trace {
             let path = self.directory.join(names::INDEX);
             self.index_fault = Some(Damage { path, what: what.to_owned(), bytes: 0, chunks: 0 });
         }
+        if let Some(why) = &indexed.refused {
+            let path = self.directory.join(names::INDEX);
+            self.index_fault = Some(Damage { path, what: why.clone(), bytes: 0, chunks: 0 });
+        }
         Ok(())
     }
 

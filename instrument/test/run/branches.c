@@ -1,7 +1,8 @@
-// The loads on which it hangs what comes behind an access, as the table says: `then` has their lines, {
-// alternatives } { and others }; "nothing" where no load decides, and no lines where only another function
-// does. RUN: %memlode-c -O2 -fno-vectorize -fno-unroll-loops -c %s -o %t.o && %link %t.o -o %t RUN: env
-// MEMLODE_TEST_PRINT=b %t | sort -u | %FileCheck %s
+// The loads on which the branch behind an access depends, as the table says: `then` has their lines,
+// { alternatives } { and others }; "nothing" where no load decides, and no lines where only another
+// function does.
+// RUN: %memlode-c -O2 -fno-vectorize -fno-unroll-loops -c %s -o %t.o && %link %t.o -o %t
+// RUN: env MEMLODE_TEST_PRINT=b %t | sort -u | %FileCheck %s
 
 #define APART __attribute__((noinline))
 

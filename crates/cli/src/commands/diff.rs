@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::{ArgMatches, Parser};
 use memlode_machine::Machine;
-use memlode_report::{CommandAnswer, CommandFindings, build};
+use memlode_report::{CommandAnswer, CommandFindings};
 use memlode_trace::Trace;
 
 use super::OK;
@@ -72,10 +72,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let compute = || {
         let before = baseline::count(traces.0.clone(), machine, setups.0, args.order.order())?;
         let after = baseline::count(traces.1.clone(), other, setups.1, args.order.order())?;
-        let cycles = [&before, &after].map(|side| side.cycles().run);
-        let noise = before.noise()?.range();
-        let reports = [&before, &after].map(build::what_if::baseline);
-        let found = build::comparison(&reports[0], &reports[1], cycles, Some(noise));
+        let found = baseline::compared([&before, &after])?;
         let notes = [&before, &after].map(baseline::notes).concat();
         Ok(CommandAnswer { notes, ..CommandFindings::Comparison(Box::new(found)).into() })
     };

@@ -15,18 +15,18 @@ use memlode_whatif::plan::{Plan, PlanDoubt};
 use super::{Inputs, comparison, handles, records, report};
 use crate::model::{self, Data, Report};
 
-/// Builds the report of the unedited trace.
-pub fn baseline(baseline: &Baseline) -> Report {
+/// Builds the report of the unedited trace, with what analyses found in it.
+pub fn side(baseline: &Baseline, findings: Vec<memlode_analyses::Finding>) -> Report {
     let Baseline { trace, machine, profile, replayed, .. } = baseline;
     let costs = &CostModel::new(profile, trace.sites(), machine);
     let sharing = baseline.sharing();
-    report(Inputs { trace, machine, profile, costs, replayed, sharing, findings: Vec::new() })
+    report(Inputs { trace, machine, profile, costs, replayed, sharing, findings })
 }
 
 /// Builds the report of the effects of edits on a run. `noise` is the part of the run that
 /// placement alone changes.
 pub fn what_if(baseline: &Baseline, outcome: &EditOutcome, noise: f64) -> model::WhatIf {
-    what_if_beside(baseline, &self::baseline(baseline), outcome, noise)
+    what_if_beside(baseline, &side(baseline, Vec::new()), outcome, noise)
 }
 
 /// Builds the best layout of a type, with those that were tried.
@@ -41,7 +41,7 @@ pub fn searched(baseline: &Baseline, found: &Searched, noise: f64) -> model::Wha
 
 /// Builds advice, with the lines that edits are about, and without their text.
 pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice {
-    let as_it_is = self::baseline(baseline);
+    let as_it_is = side(baseline, Vec::new());
     let mut worth_it = Vec::new();
     for Winner { outcome, about } in &found.worth_it {
         let mut made = what_if_beside(baseline, &as_it_is, outcome, noise);
