@@ -5,7 +5,7 @@
 //!
 //! let edits = edits_from_text("reorder arc: state, tail; align worker to 64")?;
 //! assert!(matches!(&edits[1], Edit::Align { to: 64, .. }));
-//! assert_eq!(edits[0].to_string(), "reorder arc: state, tail");
+//! assert_eq!(edits[0].to_string(), "reorder arc: state,tail");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -37,7 +37,7 @@ mod tests {
     fn a_slip_comes_before_what_shares_a_beginning() {
         let known = ["iterator", "state", "item", "tiebreak"].map(String::from).to_vec();
         assert_eq!(nearest("tiem", known.clone())[0], "item");
-        assert_eq!(nearest("itera", known)[0], "iterator");
+        assert_eq!(nearest("iterat", known)[0], "iterator");
         let nested = ["net::Packet", "packing"].map(String::from).to_vec();
         assert_eq!(nearest("Packet", nested)[0], "net::Packet");
     }

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! // The words of a command line of a compiler, and the sources among them.
-//! let words = memlode_patch::split("cc -O2 -c 'two words.c' -o a.o");
+//! let words = memlode_patch::split(r"cc -O2 -c two\ words.c -o a.o");
 //! assert_eq!(memlode_patch::inputs(&words), ["two words.c"]);
 //! ```
 //!
