@@ -1,5 +1,5 @@
-// Encodes ten blocks into four of parity with ISA-L, or with -DJERASURE with Jerasure, over and over. Blocks
-// are what malloc gives: glibc's large ones all begin at the same place of a page.
+// Encodes ten blocks into four of parity with ISA-L, or with -DJERASURE with Jerasure, over and
+// over. Blocks are what malloc gives: glibc's large ones all begin at the same place of a page.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -38,7 +38,7 @@ impl Folder {
     /// Opens a directory that the user names; links are followed on the way to it.
     ///
     /// # Errors
-    /// It returns the error of the system.
+    /// Callers get the system's error.
     pub fn open(path: &Path) -> io::Result<Folder> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
@@ -53,7 +53,7 @@ impl Folder {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// It returns the error of the system, or an error if the name leads to something other than a
+    /// Callers get the system's error, or an error if the name leads to something other than a
     /// regular file, such as a link, or lies behind a link.
     pub fn file(&self, name: &Path) -> io::Result<File> {
         self.opened(name, OFlags::RDONLY)
@@ -99,7 +99,7 @@ impl Folder {
     /// Names in the directory, or in one below it, in no order; none if that does not exist.
     ///
     /// # Errors
-    /// It returns the error of the system, or an error if there is a link on the way.
+    /// Callers get the system's error, or an error if there is a link on the way.
     pub fn names(&self, below: Option<&Path>) -> io::Result<Vec<OsString>> {
         let opened = match below.map(|name| self.folder(name)).transpose() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -119,7 +119,7 @@ impl Folder {
     /// Makes a directory of its user's own that was not there.
     ///
     /// # Errors
-    /// It returns the error of the system; [`ErrorKind::AlreadyExists`] if anything has the name.
+    /// Callers get the system's error; [`ErrorKind::AlreadyExists`] if anything has the name.
     pub fn make(&self, name: &Path) -> io::Result<()> {
         let (parent, last) = self.parent(name)?;
         Ok(rustix::fs::mkdirat(fd(self, &parent), last, Mode::RWXU)?)
@@ -128,7 +128,7 @@ impl Folder {
     /// Makes a file that was not there, to be written behind its end.
     ///
     /// # Errors
-    /// It returns the error of the system; [`ErrorKind::AlreadyExists`] if anything has the name,
+    /// Callers get the system's error; [`ErrorKind::AlreadyExists`] if anything has the name,
     /// be it a link that leads nowhere.
     pub fn create(&self, name: &Path) -> io::Result<File> {
         let (parent, last) = self.parent(name)?;
@@ -139,7 +139,7 @@ impl Folder {
     /// nothing is ever written through an old link.
     ///
     /// # Errors
-    /// It returns the error of the system; then the file is as it was.
+    /// Callers get the system's error; then the file is as it was.
     pub fn write(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
         let (parent, last) = self.parent(name)?;
         let parent = fd(self, &parent);
@@ -156,7 +156,7 @@ impl Folder {
     /// Only directories and regular files are copied.
     ///
     /// # Errors
-    /// It returns the error of the system, and the name of the file concerned.
+    /// Callers get the system's error, and the name of the file concerned.
     pub fn copy_to(&self, to: &Folder) -> Result<(), (PathBuf, io::Error)> {
         self.copy_below(to, Path::new(""))
     }

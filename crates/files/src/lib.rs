@@ -42,7 +42,7 @@ pub const SOURCE: u64 = 16 << 20;
 /// Opens a regular file for reading, without waiting. Links are followed.
 ///
 /// # Errors
-/// It returns the error of the system, or an error if the path leads to something else: a
+/// Callers get the system's error, or an error if the path leads to something else: a
 /// directory, a FIFO, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     door::open(CWD, path, OFlags::RDONLY, door::Storage::Any)
@@ -51,7 +51,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// The contents of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// Those of [`open`] and of reading, or that the file has more bytes.
+/// The call fails like [`open`], if reading fails, and if the file has more bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_whole(open(path)?, most)
 }

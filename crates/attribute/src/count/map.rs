@@ -37,7 +37,7 @@ pub struct MappedPiece {
     pub address: u64,
     /// Bytes now, at least 1; they may be fewer than they were.
     pub bytes: u32,
-    /// It is a link to the pieces behind it, and is read on the way to them: an access of its own.
+    /// The piece is a link to those behind it, read on the way to them: an access of its own.
     pub is_link: bool,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct SiteFacts {
     /// All objects of the site are of this class, wherever they lie.
     pub is_fixed: bool,
     pub is_write: bool,
-    /// It stores past the caches. Such a site remembers no cell, and takes the slow path.
+    /// The site stores past the caches. It remembers no cell, and takes the slow path.
     pub is_past_caches: bool,
 }
 

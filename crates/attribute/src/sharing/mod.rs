@@ -92,7 +92,7 @@ pub enum Shares {
     Falsely,
     /// Bytes that another thread had written.
     Truly,
-    /// It lost nothing, but the line comes once: the other thread has ended, or made this one
+    /// Nothing is lost, but the line comes once: the other thread has ended, or made this one
     /// afterwards, or the variable it wrote has ended.
     HandedOver,
 }

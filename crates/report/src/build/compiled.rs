@@ -226,15 +226,15 @@ mod tests {
     #[test]
     fn a_confidential_file_goes_by_the_end_of_its_path() {
         let is_in = |file: &str, name: &str| super::is_in(Path::new(file), Path::new(name));
-        let file = "/work/build/../src/crypto/keys.c";
+        let file = "/proj/build/../src/crypto/keys.c";
         for name in [
             "keys.c",
             "crypto/keys.c",
             "./keys.c",
             "src/crypto",
             "crypto/",
-            "/work/src/crypto/keys.c",
-            "/work",
+            "/proj/src/crypto/keys.c",
+            "/proj",
         ] {
             assert!(is_in(file, name), "{name}");
         }

@@ -172,7 +172,7 @@ pub struct SyncEvent {
 /// The beginning or the end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// It begins: the old values of its bytes are gone.
+    /// The object begins: the old values of its bytes are gone.
     Begins {
         /// Size.
         bytes: u64,
