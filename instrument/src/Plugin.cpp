@@ -23,6 +23,7 @@
 #include "plan/TimeFacts.h"
 #include "plan/UnrecordedPlaces.h"
 #include "plan/WholeLoops.h"
+#include "prepare/HeldAllocators.h"
 #include "prepare/HiddenCalls.h"
 #include "prepare/OwnTransfers.h"
 #include "prepare/SourceFidelity.h"
@@ -117,6 +118,7 @@ public:
     if (!S->ready(M))
       return PreservedAnalyses::all();
     bool Changed = openRustAllocator(M);
+    Changed |= markResourceCalls(M);
     S->Names.remember(M);
     Changed |= keepAllocators(M);
     return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -394,6 +396,9 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
     if (const char *Why =
             Resolvers.contains(F) ? "it resolves an ifunc before the image is relocated" : whySkipped(*F))
       Skipped.try_emplace(F, Why);
+  SmallVector<Function *, 64> Recorded;
+  copy_if(Functions, std::back_inserter(Recorded), [&](Function *F) { return !Skipped.contains(F); });
+  openHeldAllocators(M, Recorded, S->Functions.fromFile());
   CompiledFunctions Compiled;
   for (Function *F : Functions) {
     const char *Why = Skipped.lookup(F);

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::reported::Reported;
 use crate::sim::Recorded;
 use crate::waiting::MACHINE;
 use crate::whatif::{Folder, misses};
@@ -439,4 +440,34 @@ int main(void) {
     let cold =
         |name: &str| members.clone().find(|member| member["member"] == name).map(|of| of["is_cold"] == true);
     assert_eq!([cold("key"), cold("spare"), cold("links")], [Some(false), Some(true), Some(false)], "{node}");
+}
+
+/// A table of functions holds libc's allocator, as in many libraries; what it returns is an array of `item`.
+const HOOKS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+struct item { long hot; long cold[15]; };
+struct hooks { void *(*get)(size_t); void (*put)(void *); } hooks = { malloc, free };
+__attribute__((noinline)) static void *my_alloc(size_t bytes) { return hooks.get(bytes); }
+int main(void) {
+  long items = 20000, sum = 0;
+  struct item *all = my_alloc(items * sizeof *all);
+  for (long i = 0; i < items; i++) all[i].hot = all[i].cold[3] = i;
+  for (int round = 0; round < 20; round++)
+    for (long i = 0; i < items; i++) sum += all[i * 7919 % items].hot;
+  printf("%ld\n", sum + all[5].cold[3]);
+  hooks.put(all);
+}
+"#;
+
+#[test]
+fn blocks_of_allocators_held_in_pointers_are_moved() {
+    let program = Reported::new(HOOKS);
+    let text = program.report(&[]);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("memory allocated at program.c:6 my_alloc ← program.c:9 main"), "{text}");
+    let edit = ["whatif", "a trace", "-m", "generic", "-e", "split item: hot=hot by=index", "--json"];
+    let answer: Value = serde_json::from_str(&program.run(&edit)).expect("JSON");
+    let moved = &answer["footprint"];
+    assert_eq!((&moved["objects"], &moved["bytes_before"]), (&1.into(), &2_560_000.into()), "{moved}");
 }

@@ -3,6 +3,7 @@
 #include "find/Allocators.h"
 #include "describe/SiteTable.h"
 #include "find/RustAllocator.h"
+#include "prepare/HeldAllocators.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -76,6 +77,11 @@ const AllocatorRow KnownAllocators[] = {
     {"mi_free mi_cfree mi_free_size mi_free_aligned mi_free_size_aligned je_free dallocx sdallocx je_dallocx "
      "je_sdallocx _rjem_free _rjem_dallocx _rjem_sdallocx",
      {Act::Free, NoArgument, NoArgument, 0}},
+
+    // What `std::pmr` calls by a table of virtual functions (see HeldAllocators.h), by names that no function
+    // has
+    {"memory_resource::allocate", {Act::Allocate, NoArgument, 1, NoArgument}},
+    {"memory_resource::deallocate", {Act::Free, NoArgument, NoArgument, 1}},
 
     // What flang's library does for allocate and deallocate; of intrinsic types it mostly calls malloc
     // itself.
@@ -196,6 +202,10 @@ Error Allocators::addFile(StringRef Name) {
 
 const Allocator *Allocators::find(const CallBase &Call, bool &Mismatch) const {
   Mismatch = false;
+  if (const Attribute Resource = Call.getFnAttr(ResourceCall); Resource.isValid()) {
+    const auto Marked = BuiltIn.find(Resource.getValueAsString());
+    return Marked != BuiltIn.end() && fits(Call, Marked->second) ? &Marked->second : nullptr;
+  }
   const auto *Callee = dyn_cast<GlobalValue>(Call.getCalledOperand()->stripPointerCasts());
   if (!Callee)
     return nullptr;
@@ -215,10 +225,14 @@ const Allocator *Allocators::find(const CallBase &Call, bool &Mismatch) const {
   return Mismatch ? nullptr : &Found->second;
 }
 
-void Allocators::tell(Table &Into) const {
+SmallVector<StringRef, 8> Allocators::fromFile() const {
   SmallVector<StringRef, 8> Names(FromFile.keys());
   sort(Names);
-  for (StringRef Name : Names)
+  return Names;
+}
+
+void Allocators::tell(Table &Into) const {
+  for (StringRef Name : fromFile())
     Into.asked((Path + ": " + Name).str(), Called.contains(Name));
 }
 

@@ -12,6 +12,7 @@
 #ifndef MEMLODE_INSTRUMENT_ALLOCATORS_H
 #define MEMLODE_INSTRUMENT_ALLOCATORS_H
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/InstrTypes.h"
@@ -54,6 +55,8 @@ public:
   /// calls.
   bool isFromFile(llvm::StringRef Name) const { return FromFile.contains(Name); }
   bool hasFile() const { return !FromFile.empty(); }
+  /// Returns the names of the file in the order of the alphabet.
+  llvm::SmallVector<llvm::StringRef, 8> fromFile() const;
 
   void beginModule() { Called.clear(); }
   /// Writes down each name of the file, and whether the module calls such a function.

@@ -209,9 +209,9 @@ void NameBook::Impl::fileAllocation(CallBase &Call) {
   const DILocation *L = Call.getDebugLoc().get();
   // Only what returns untyped memory; anything else has a type of its own.
   const Function *Callee = Call.getCalledFunction();
-  if (!L || !L->getLine() || !Callee)
+  if (!L || !L->getLine() || (!Callee && !Call.isIndirectCall()))
     return;
-  if (!Call.hasRetAttr(Attribute::NoAlias))
+  if (Callee && !Call.hasRetAttr(Attribute::NoAlias))
     if (const DISubprogram *SP = Callee->getSubprogram()) {
       DITypeRefArray Declared = SP->getType() ? SP->getType()->getTypeArray() : DITypeRefArray();
       auto To = Declared && Declared.size() ? TypeNames::pointee(Declared[0]) : std::nullopt;
