@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Holds the event codes of machines/events/ against libpfm4, which others wrote from the same manuals.
 
-A table names its table of libpfm4, and each event its name there; an event without one is listed as unchecked."""
+A table names its table of libpfm4, and each event its name there; an event without one is listed as unchecked.
+With names of libpfm4 as arguments, prints the codes of each instead, one event a line."""
 
 import ctypes
 import os
@@ -25,8 +26,8 @@ def library() -> ctypes.CDLL:
     return pfm
 
 
-def encode(pfm: ctypes.CDLL, name: str) -> int | str:
-    """The code of an event; or why there is none."""
+def encode(pfm: ctypes.CDLL, name: str) -> list[int] | str:
+    """The code of an event, and others that its parameters take; or why there are none."""
     codes, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_int(0)
     user = ctypes.c_int(8)
     refused = pfm.pfm_get_event_encoding(
@@ -34,12 +35,19 @@ def encode(pfm: ctypes.CDLL, name: str) -> int | str:
     )
     if refused != SUCCESS:
         return pfm.pfm_strerror(refused).decode()
-    return codes[0] & ~PRIVILEGES
+    return [codes[0] & ~PRIVILEGES, *codes[1 : count.value]]
 
 
 def main() -> int:
     """Fails if a code differs, or if nothing could be held against anything."""
     pfm = library()
+    if sys.argv[1:]:
+        for name in sys.argv[1:]:
+            codes = encode(pfm, name)
+            if isinstance(codes, str):
+                sys.exit(f"{name}: {codes}")
+            print(*codes)
+        return 0
     wrong, held, unchecked = [], 0, []
     for path in sorted(EVENTS.glob("*.toml")):
         table = tomllib.loads(path.read_text())
@@ -47,7 +55,8 @@ def main() -> int:
             if "libpfm" not in table or "libpfm" not in event:
                 unchecked.append(f"{table['name']}: {name}")
                 continue
-            code = encode(pfm, f"{table['libpfm']}::{event['libpfm']}")
+            codes = encode(pfm, f"{table['libpfm']}::{event['libpfm']}")
+            code = codes if isinstance(codes, str) else codes[0]
             held += 1
             if code != event["code"]:
                 shown = code if isinstance(code, str) else hex(code)

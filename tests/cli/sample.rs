@@ -57,6 +57,10 @@ fn what_cannot_be_sampled_is_said_in_one_sentence() {
     assert_one_sentence(&sample(&["--", "/nonexistent"]), &["cannot run /nonexistent"]);
     let short = words(&sample(&["--rate", "1", "--", "true"]));
     assert!(short.contains("`true` ended before it had taken 1000.000 ms"), "{short}");
+    // Here, or where there are counters, the way is taken, or told why not with what comes next.
+    let memory = sample(&["--by", "memory", "--", "true"]);
+    let said = stderr(&memory);
+    assert!(said.contains("Next: ") || said.contains("ended before") || memory.status.success(), "{said}");
     for bad in [&["--rate", "0", "--", "true"][..], &[], &["-p", "1", "--", "true"], &["-p", "x"]] {
         assert_eq!(sample(bad).status.code(), Some(2), "{bad:?}");
     }

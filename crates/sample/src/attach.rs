@@ -11,35 +11,33 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use perf_event::{Builder, Counter, Sampler};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::Error;
-use crate::live::{PAUSE, RING_BYTES, Rings, WITH_REGISTERS, clock, of_processes};
+use crate::live::{Opened, PAUSE, Rings, is_sampled, keeping, layout};
 use crate::records::{Record, RecordEvent};
-use crate::tally::{Sampled, Tally};
+use crate::tally::Sampled;
+use crate::tiers::{SampledEvent, ranges};
 
 /// Bytes of the longest list of maps that is read.
 const MOST_MAPS: u64 = 64 << 20;
-/// From `linux/perf_event.h`: lets an event write into another one's ring.
-const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// Samples a process until it ends, `stop` is set or the time is over.
+/// Samples a process by events in groups ([`crate::tiers::events`]) until it ends, `stop` is set or the time is over.
 ///
 /// # Errors
 /// If there is no such process, it is somebody else's, or the kernel refuses.
 pub fn attach(
     pid: u32,
-    period_ns: u64,
+    events: &[Vec<SampledEvent>],
     longest: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Sampled, Error> {
     let process = find(pid)?;
     // The counters are open as long as these live.
-    let (_followers, samplers) = open(pid, period_ns)?;
-    let mut rings = Rings::new(WITH_REGISTERS, samplers);
-    let mut tally = Tally::keeping(period_ns);
+    let Opened { others: _others, samplers } = open(pid, events)?;
+    let mut rings = Rings::new(layout(events), samplers);
+    let mut tally = keeping(events);
     maps(pid)?.into_iter().for_each(|record| tally.take(record));
     let begun = Instant::now();
     while !stop.load(Ordering::Relaxed) && longest.is_none_or(|longest| begun.elapsed() < longest) {
@@ -71,8 +69,8 @@ fn has_ended(process: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&pause)).is_ok_and(|ended| ended > 0)
 }
 
-/// Opens the clock for each thread on each processor. Those of a processor share a ring.
-fn open(pid: u32, period_ns: u64) -> Result<(Vec<Counter>, Vec<Sampler>), Error> {
+/// Opens events for each thread on each processor. Those of a processor share a ring.
+fn open(pid: u32, events: &[Vec<SampledEvent>]) -> Result<Opened, Error> {
     let refused = |source: io::Error| match source.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => not_ours(pid).unwrap_or_else(|| Error::refused(source)),
         Some(libc::EMFILE | libc::ENFILE) => Error::System {
@@ -82,11 +80,9 @@ fn open(pid: u32, period_ns: u64) -> Result<(Vec<Counter>, Vec<Sampler>), Error>
         },
         _ => Error::refused(source),
     };
-    let mut builder = clock(WITH_REGISTERS, period_ns);
-    of_processes(&mut builder).enabled(true);
-    let processors = online();
-    let mut samplers: Vec<Sampler> = Vec::new();
-    let mut followers = Vec::new();
+    let mut processors = online();
+    processors.retain(|cpu| is_sampled(events, *cpu));
+    let mut opened = Opened::default();
     let mut known = BTreeSet::new();
     // A thread that is started meanwhile by one that is not followed yet is seen by the next look.
     loop {
@@ -95,7 +91,7 @@ fn open(pid: u32, period_ns: u64) -> Result<(Vec<Counter>, Vec<Sampler>), Error>
             break;
         }
         for thread in threads {
-            match follow(&mut builder, thread, &processors, &mut samplers, &mut followers) {
+            match follow(events, thread, &processors, &mut opened) {
                 Ok(()) => {}
                 // It has ended.
                 Err(why) if why.raw_os_error() == Some(libc::ESRCH) => {}
@@ -103,35 +99,30 @@ fn open(pid: u32, period_ns: u64) -> Result<(Vec<Counter>, Vec<Sampler>), Error>
             }
         }
     }
-    match samplers.is_empty() {
+    match opened.samplers.is_empty() {
         true => Err(Error::NoProcess { pid }),
-        false => Ok((followers, samplers)),
+        false => Ok(opened),
     }
 }
 
 fn follow(
-    builder: &mut Builder<'_>,
+    events: &[Vec<SampledEvent>],
     thread: i32,
     processors: &[usize],
-    samplers: &mut Vec<Sampler>,
-    followers: &mut Vec<Counter>,
+    opened: &mut Opened,
 ) -> io::Result<()> {
-    let first = samplers.len() < processors.len();
-    if first {
-        samplers.clear();
+    let is_first = opened.samplers.len() < processors.len();
+    if is_first {
+        *opened = Opened::default();
     }
     for (at, cpu) in processors.iter().enumerate() {
-        let counter = builder.observe_pid(thread).one_cpu(*cpu).build()?;
-        if first {
-            samplers.push(counter.sampled(RING_BYTES)?);
-            continue;
+        match is_first {
+            true => opened.add(events, Some(thread), *cpu)?,
+            false => {
+                let ring = opened.samplers[at].as_counter().as_raw_fd();
+                opened.add_to(events, Some(thread), *cpu, Some(ring))?;
+            }
         }
-        let ring = samplers[at].as_counter().as_raw_fd();
-        // SAFETY: both are descriptors of events that are open, of one processor; the kernel checks them.
-        if unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        followers.push(counter);
     }
     Ok(())
 }
@@ -142,15 +133,6 @@ fn online() -> Vec<usize> {
     let text = text.unwrap_or_default();
     let found = ranges(text.trim());
     if found.is_empty() { crate::live::processors() } else { found }
-}
-
-/// `0-3,8` as numbers.
-fn ranges(text: &str) -> Vec<usize> {
-    let one = |range: &str| {
-        let (from, to) = range.split_once('-').unwrap_or((range, range));
-        Some(from.parse::<usize>().ok()?..=to.parse::<usize>().ok().filter(|to| *to < 1 << 16)?)
-    };
-    text.split(',').filter_map(one).flatten().collect()
 }
 
 fn threads(pid: u32) -> Result<Vec<i32>, Error> {
@@ -203,6 +185,7 @@ pub fn root_of(pid: u32) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tiers::{LinuxSampling, TierKind, events};
 
     #[test]
     fn lines_of_maps() {
@@ -221,18 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_ranges() {
-        assert_eq!(ranges("0-2,8"), [0, 1, 2, 8]);
-        assert_eq!(ranges("5"), [5]);
-        assert!(ranges("").is_empty() && ranges("0-99999999").is_empty());
-        assert!(!online().is_empty());
-    }
-
-    #[test]
     fn a_process_that_is_not_there_is_said_to_be() {
         let stop = AtomicBool::new(false);
+        let clock = events(&LinuxSampling, TierKind::Clock, 1000).expect("a clock");
         for pid in [0, u32::MAX, i32::MAX as u32] {
-            let error = attach(pid, 1_000_003, None, &stop).expect_err("no process");
+            let error = attach(pid, &clock, None, &stop).expect_err("no process");
             assert!(matches!(error, Error::NoProcess { .. }), "{error}");
             assert!(error.to_string().contains(&format!("no process {pid}")), "{error}");
         }

@@ -34,7 +34,7 @@ pub use attach::{attach, root_of};
 pub use difference::{SampleDifference, ShareChange};
 pub use error::Error;
 pub use kept::{FilePlace, KeptCall, KeptSample, KeptSamples};
-pub use live::{counts_cycles, sample, sample_event, sample_registers};
+pub use live::{counts_cycles, sample, sample_event, sample_events};
 pub use report::{
     SampleCoverage, SampleReport, SampledCaller, SampledCost, SampledData, SampledFunction, SampledImage,
     SampledLine, SampledSource, UntypedShare,

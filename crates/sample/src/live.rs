@@ -1,24 +1,31 @@
 //! Samples of programs that run, taken by the kernel's CPU clock. No performance counter is used.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use memlode_counters::kernel::{CounterEvent, builder};
 use perf_event::events::Software;
-use perf_event::{Builder, Sampler};
+use perf_event::{Builder, Counter, Sampler};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::Error;
-use crate::records::{GENERAL_REGISTERS, Record, RecordEvent, RecordLayout, field};
+use crate::attributes::flag;
+use crate::records::{Record, RecordEvent, RecordLayout, field};
 use crate::tally::{Sampled, Tally};
+use crate::tiers::{SampledEvent, event_builder};
 
 /// Bytes of each processor's ring: what an ordinary user may lock, and more than a second of samples.
 pub(crate) const RING_BYTES: usize = 256 << 10;
 /// Between two looks at the rings.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// The fields of samples with the place in the program, and no others.
+/// From `linux/perf_event.h`: lets an event write into another one's ring.
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+
+/// The fields of samples that say where a program is, and no more.
 const PLACES: RecordLayout = RecordLayout {
     sample_type: field::IP | field::TID | field::TIME,
     regs_user: 0,
@@ -28,15 +35,8 @@ const PLACES: RecordLayout = RecordLayout {
     sample_id_all: true,
 };
 
-/// The fields of samples that say what the instruction touches, too, and where frame pointers say that it was called.
-pub(crate) const WITH_REGISTERS: RecordLayout = RecordLayout {
-    sample_type: PLACES.sample_type | field::REGS_USER | field::CALLCHAIN,
-    regs_user: GENERAL_REGISTERS,
-    ..PLACES
-};
-
-/// Samples the program that `run` starts and waits for, and all programs that it starts, from its
-/// `exec` on. Samples have places only.
+/// Samples the program that `run` starts and waits for, with all that it starts itself, from its `exec` on: the places
+/// of samples alone.
 ///
 /// # Errors
 /// Those of `run`, and if the kernel refuses.
@@ -44,27 +44,7 @@ pub fn sample<T, E: From<Error>>(
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sample_with(PLACES, Tally::default(), period_ns, run)
-}
-
-/// Does as [`sample`], and keeps each sample, with its registers.
-///
-/// # Errors
-/// Those of `run`, and if the kernel refuses.
-pub fn sample_registers<T, E: From<Error>>(
-    period_ns: u64,
-    run: impl FnOnce() -> Result<T, E>,
-) -> Result<(T, Sampled), E> {
-    sample_with(WITH_REGISTERS, Tally::keeping(period_ns), period_ns, run)
-}
-
-fn sample_with<T, E: From<Error>>(
-    layout: RecordLayout,
-    tally: Tally,
-    period_ns: u64,
-    run: impl FnOnce() -> Result<T, E>,
-) -> Result<(T, Sampled), E> {
-    sample_of(Builder::new(Software::CPU_CLOCK), layout, tally, period_ns, run)
+    sample_of(Builder::new(Software::CPU_CLOCK), Tally::default(), period_ns, run)
 }
 
 /// Does as [`sample`], by another event than the CPU clock: a sample for each `period` of them in user space. Keeps each
@@ -77,23 +57,130 @@ pub fn sample_event<T, E: From<Error>>(
     period: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sample_of(builder(event), PLACES, Tally::keeping(period), period, run)
+    sample_of(builder(event), Tally::keeping(period), period, run)
 }
 
 fn sample_of<'a, T, E: From<Error>>(
     mut builder: Builder<'a>,
-    layout: RecordLayout,
     tally: Tally,
     period: u64,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
-    sampling(&mut builder, layout, period);
+    sampling(&mut builder, period);
     of_processes(&mut builder).enable_on_exec(true);
-    let mut rings = Rings::new(layout, open(&mut builder)?);
+    let mut rings = Rings::new(PLACES, open(&mut builder)?);
     let begun = Instant::now();
     let (result, tally) = drained(&mut rings, tally, Tally::take, run);
     let seconds = begun.elapsed().as_secs_f64();
     Ok((result?, Sampled { seconds, ..tally.finish() }))
+}
+
+/// Samples the program that `run` starts and waits for, with all that it starts itself, from its `exec` on, by events in
+/// groups ([`crate::tiers::events`]), and keeps each sample.
+///
+/// # Errors
+/// Those of `run`, and if the kernel refuses.
+pub fn sample_events<T, E: From<Error>>(
+    events: &[Vec<SampledEvent>],
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, Sampled), E> {
+    let mut opened = Opened::default();
+    for cpu in processors().into_iter().filter(|cpu| is_sampled(events, *cpu)) {
+        opened.add(events, None, cpu).map_err(Error::refused)?;
+    }
+    let mut rings = Rings::new(layout(events), opened.samplers);
+    let begun = Instant::now();
+    let (result, tally) = drained(&mut rings, keeping(events), Tally::take, run);
+    let seconds = begun.elapsed().as_secs_f64();
+    drop(opened.others);
+    Ok((result?, Sampled { seconds, ..tally.finish() }))
+}
+
+/// The fields of samples: the same of all events that are written.
+pub(crate) fn layout(events: &[Vec<SampledEvent>]) -> RecordLayout {
+    events.iter().find_map(|group| Some(group.last()?.attributes.layout)).unwrap_or_default()
+}
+
+/// Returns whether a processor has the unit of one of the events.
+pub(crate) fn is_sampled(events: &[Vec<SampledEvent>], processor: usize) -> bool {
+    events.iter().flatten().any(|event| event.is_on(processor))
+}
+
+/// Keeps samples of events, which stand for what they say, or for as much as lies between two of them.
+pub(crate) fn keeping(events: &[Vec<SampledEvent>]) -> Tally {
+    let fixed =
+        |event: &SampledEvent| (event.attributes.flags & flag::RATE == 0).then_some(event.attributes.period);
+    Tally::keeping(events.iter().find_map(|group| fixed(group.last()?)).unwrap_or(0))
+}
+
+/// Events that are open.
+#[derive(Default)]
+pub(crate) struct Opened {
+    /// A ring for each processor.
+    pub samplers: Vec<Sampler>,
+    /// Events that write into one of these rings, or nowhere.
+    pub others: Vec<Counter>,
+}
+
+impl Opened {
+    /// Opens events on a processor, whose ring is the last if it has one: of a thread, or of what this one starts. Of a
+    /// group the last event is written.
+    pub fn add(&mut self, events: &[Vec<SampledEvent>], thread: Option<i32>, cpu: usize) -> io::Result<()> {
+        self.add_to(events, thread, cpu, None)
+    }
+
+    /// Opens events that write into a ring that is there.
+    pub fn add_to(
+        &mut self,
+        events: &[Vec<SampledEvent>],
+        thread: Option<i32>,
+        cpu: usize,
+        mut ring: Option<RawFd>,
+    ) -> io::Result<()> {
+        let mut is_first = true;
+        for group in events.iter().filter(|group| group.iter().all(|event| event.is_on(cpu))) {
+            let mut leader: Option<Counter> = None;
+            for (at, event) in group.iter().enumerate() {
+                let mut builder = event_builder(&event.attributes);
+                builder.inherit(true).one_cpu(cpu);
+                match thread {
+                    Some(thread) => builder.observe_pid(thread).enabled(true),
+                    None => builder.observe_self().enable_on_exec(true),
+                };
+                // What processes map has to be told once.
+                let is_written = at + 1 == group.len();
+                if is_written && std::mem::take(&mut is_first) {
+                    of_processes(&mut builder);
+                }
+                let counter = match &mut leader {
+                    Some(leader) => builder.build_with_group(leader)?,
+                    None => builder.build()?,
+                };
+                match (is_written, ring) {
+                    (false, _) => leader = Some(counter),
+                    (true, Some(ring)) => {
+                        share(&counter, ring)?;
+                        self.others.push(counter);
+                    }
+                    (true, None) => {
+                        ring = Some(counter.as_raw_fd());
+                        self.samplers.push(counter.sampled(RING_BYTES)?);
+                    }
+                }
+            }
+            self.others.extend(leader);
+        }
+        Ok(())
+    }
+}
+
+/// Makes an event write into another one's ring.
+fn share(counter: &Counter, ring: RawFd) -> io::Result<()> {
+    // SAFETY: both are descriptors of events that are open, of one processor; the kernel checks them.
+    match unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Samples this thread while it runs `work`: addresses, and how many.
@@ -101,7 +188,8 @@ fn sample_of<'a, T, E: From<Error>>(
 /// # Errors
 /// If the kernel refuses.
 pub(crate) fn sample_self(period_ns: u64, work: impl FnOnce()) -> Result<BTreeMap<u64, u64>, Error> {
-    let mut builder = clock(PLACES, period_ns);
+    let mut builder = Builder::new(Software::CPU_CLOCK);
+    sampling(&mut builder, period_ns);
     builder.enabled(true);
     let mut rings = Rings::new(PLACES, open(&mut builder)?);
     let take = |found: &mut BTreeMap<u64, u64>, record: Record| {
@@ -117,20 +205,10 @@ pub fn counts_cycles() -> bool {
     Builder::new(perf_event::events::Hardware::CPU_CYCLES).build().is_ok()
 }
 
-/// The clock in user space, for the chosen processes or threads, and for all that they start.
-pub(crate) fn clock<'a>(layout: RecordLayout, period_ns: u64) -> Builder<'a> {
-    let mut builder = Builder::new(Software::CPU_CLOCK);
-    sampling(&mut builder, layout, period_ns);
-    builder
-}
-
 /// Makes an event interrupt user space once in `period` times, also in programs that it starts.
-fn sampling(builder: &mut Builder<'_>, layout: RecordLayout, period: u64) {
+fn sampling(builder: &mut Builder<'_>, period: u64) {
     builder.sample_period(period).exclude_kernel(true).exclude_hv(true).inherit(true);
-    let attributes = builder.attrs_mut();
-    attributes.sample_type = layout.sample_type;
-    attributes.sample_regs_user = layout.regs_user;
-    attributes.set_exclude_callchain_kernel(1);
+    builder.attrs_mut().sample_type = PLACES.sample_type;
 }
 
 /// Makes the kernel record mappings, starts and `exec`s of processes.

@@ -10,11 +10,13 @@ use std::io;
 use memlode_counters::refusal::{Circumstances, CountRefusal};
 
 use crate::attributes::{EventAttributes, flag, kind};
-use crate::records::{RecordLayout, field};
+use crate::records::{GENERAL_REGISTERS, RecordLayout, field};
 
 /// The least cycles of a load that is sampled, unless the user chooses others: shorter ones are
 /// hits of the first cache.
 pub const LEAST_LATENCY: u64 = 30;
+/// Units of processors with cores of two kinds: fast ones, and small ones.
+const HYBRID_UNITS: [&str; 2] = ["cpu_core", "cpu_atom"];
 /// Samples of memory events a second, as `perf mem` takes.
 const RATE: u64 = 4000;
 /// Events between samples of AMD's unit: a multiple of 16.
@@ -72,16 +74,21 @@ pub struct SampledEvent {
     pub name: String,
     /// The attributes that the kernel gets.
     pub attributes: EventAttributes,
+    /// The processors that have the event's unit, where cores are of two kinds; none: all have it.
+    pub processors: Option<Vec<usize>>,
+}
+
+impl SampledEvent {
+    /// Returns whether a processor has the event's unit.
+    pub fn is_on(&self, processor: usize) -> bool {
+        self.processors.as_ref().is_none_or(|processors| processors.contains(&processor))
+    }
 }
 
 /// Returns all ways, of which each is tried.
 pub fn tiers(kernel: &dyn SamplingKernel) -> [Tier; 3] {
     let clock = software("cpu-clock", 0);
-    let cycles = SampledEvent {
-        name: "cycles".into(),
-        attributes: EventAttributes { kind: kind::HARDWARE, ..clock.attributes.clone() },
-    };
-    let counters = tried(kernel, vec![vec![cycles]]);
+    let counters = tried(kernel, cycles(kernel, RATE));
     let precise = match (memory_events(kernel, LEAST_LATENCY), &counters) {
         // Without a unit there is no event of one.
         (events, Err(TierRefusal::Refused(CountRefusal::NoUnit))) if events.is_empty() => counters.clone(),
@@ -93,6 +100,70 @@ pub fn tiers(kernel: &dyn SamplingKernel) -> [Tier; 3] {
         Tier { kind: TierKind::Counters, found: counters },
         Tier { kind: TierKind::Precise, found: precise },
     ]
+}
+
+/// Returns the events of a way to sample, in groups that are opened together, after each was tried. Samples of the clock
+/// and of cycles are taken `rate` times a second of a thread's time, those of memory as often as `perf mem` does.
+///
+/// # Errors
+/// If the machine does not have the way.
+pub fn events(
+    kernel: &dyn SamplingKernel,
+    kind: TierKind,
+    rate: u64,
+) -> Result<Vec<Vec<SampledEvent>>, TierRefusal> {
+    let groups = match kind {
+        TierKind::Clock => vec![vec![clock(rate)]],
+        TierKind::Counters => cycles(kernel, rate),
+        TierKind::Precise => {
+            let [_, _, precise] = tiers(kernel);
+            precise.found?;
+            let mut groups = memory_events(kernel, LEAST_LATENCY);
+            for event in groups.iter_mut().flatten() {
+                event.attributes.layout.sample_type |= field::CALLCHAIN;
+            }
+            groups
+        }
+    };
+    tried(kernel, groups.clone())?;
+    Ok(groups)
+}
+
+/// The kernel's clock.
+fn clock(rate: u64) -> SampledEvent {
+    let mut event = software("cpu-clock", 0);
+    // Odd, so that nothing that a program does at a round interval keeps step with it.
+    event.attributes.period = (1_000_000_000 / rate) | 1;
+    event.attributes.layout = with_registers(event.attributes.layout);
+    event
+}
+
+/// A counter of cycles of each kind of core.
+fn cycles(kernel: &dyn SamplingKernel, rate: u64) -> Vec<Vec<SampledEvent>> {
+    let mut event = clock(rate);
+    event.name = "cycles".into();
+    event.attributes.kind = kind::HARDWARE;
+    event.attributes.period = rate;
+    event.attributes.flags |= flag::RATE;
+    // The kernel changes the period as it goes.
+    event.attributes.layout.sample_type |= field::PERIOD;
+    let of_unit = |unit: &&str| {
+        let (number, processors) = (number(kernel, unit)?, Some(processors(kernel, unit)?));
+        // Without a unit's number the kernel takes the unit of the fast cores.
+        let attributes = EventAttributes { config: u64::from(number) << 32, ..event.attributes.clone() };
+        Some(vec![SampledEvent { name: format!("{unit}/cycles/"), attributes, processors }])
+    };
+    let units: Vec<_> = HYBRID_UNITS.iter().filter_map(of_unit).collect();
+    if units.is_empty() { vec![vec![event]] } else { units }
+}
+
+/// The same, and what instructions touch, and where frame pointers say that they were called from.
+fn with_registers(layout: RecordLayout) -> RecordLayout {
+    RecordLayout {
+        sample_type: layout.sample_type | field::REGS_USER | field::CALLCHAIN,
+        regs_user: GENERAL_REGISTERS,
+        ..layout
+    }
 }
 
 /// Opens groups of events, one after the other.
@@ -139,20 +210,40 @@ fn software(name: &str, config: u64) -> SampledEvent {
         layout,
         ..EventAttributes::default()
     };
-    SampledEvent { name: name.into(), attributes }
+    SampledEvent { name: name.into(), attributes, processors: None }
+}
+
+/// The number that the kernel gave a unit.
+fn number(kernel: &dyn SamplingKernel, unit: &str) -> Option<u32> {
+    kernel.unit_file(&format!("{unit}/type"))?.trim().parse().ok()
+}
+
+/// The processors of a unit that not all have.
+fn processors(kernel: &dyn SamplingKernel, unit: &str) -> Option<Vec<usize>> {
+    kernel.unit_file(&format!("{unit}/cpus")).map(|text| ranges(text.trim()))
+}
+
+/// `0-3,8` as numbers.
+pub(crate) fn ranges(text: &str) -> Vec<usize> {
+    let one = |range: &str| {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        Some(from.parse::<usize>().ok()?..=to.parse::<usize>().ok().filter(|to| *to < 1 << 16)?)
+    };
+    text.split(',').filter_map(one).flatten().collect()
 }
 
 /// The events of this machine's loads and stores, in groups that are opened together; empty if it has none.
 pub fn memory_events(kernel: &dyn SamplingKernel, least_latency: u64) -> Vec<Vec<SampledEvent>> {
-    // Cores of one kind, or the fast ones of two.
-    for unit in ["cpu", "cpu_core"] {
+    let mut groups = Vec::new();
+    for unit in ["cpu"].iter().chain(&HYBRID_UNITS) {
         let event = |name: &str, parameters: &[(&str, u64)]| intel(kernel, unit, name, parameters);
         let Some(loads) = event("mem-loads", &[("ldlat", least_latency)]) else { continue };
         // Since Sapphire Rapids loads are sampled only beside this event, whose own samples mean nothing.
         let loads = event("mem-loads-aux", &[]).into_iter().chain([loads]).collect();
-        return std::iter::once(loads).chain(event("mem-stores", &[]).map(|stores| vec![stores])).collect();
+        groups.push(loads);
+        groups.extend(event("mem-stores", &[]).map(|stores| vec![stores]));
     }
-    amd(kernel).map(|event| vec![vec![event]]).unwrap_or_default()
+    if groups.is_empty() { amd(kernel).into_iter().map(|event| vec![event]).collect() } else { groups }
 }
 
 /// The fields of samples of memory events.
@@ -183,7 +274,8 @@ fn intel(
         | precision(kernel, unit) << flag::PRECISE_SHIFT;
     attributes.layout = memory_layout();
     let options: String = parameters.iter().map(|(name, value)| format!(",{name}={value}")).collect();
-    Some(SampledEvent { name: format!("{unit}/{name}{options}/P"), attributes })
+    let processors = processors(kernel, unit);
+    Some(SampledEvent { name: format!("{unit}/{name}{options}/P"), attributes, processors })
 }
 
 /// The highest precision of the unit; 2 where it is unknown, as all units have it that report data.
@@ -204,7 +296,7 @@ fn amd(kernel: &dyn SamplingKernel) -> Option<SampledEvent> {
     attributes.period = IBS_PERIOD;
     attributes.flags = flag::SAMPLE_ID_ALL | if filter { flag::EXCLUDE_KERNEL } else { 0 };
     attributes.layout = memory_layout();
-    Some(SampledEvent { name: name.into(), attributes })
+    Some(SampledEvent { name: name.into(), attributes, processors: None })
 }
 
 /// An event's numbers, from the kernel's text for it (`event=0xcd,umask=0x1,ldlat=3`) with some parameters changed, and
@@ -215,8 +307,7 @@ fn encoded(
     text: &str,
     parameters: &[(&str, u64)],
 ) -> Option<EventAttributes> {
-    let kind = kernel.unit_file(&format!("{unit}/type"))?.trim().parse().ok()?;
-    let mut found = EventAttributes { kind, ..EventAttributes::default() };
+    let mut found = EventAttributes { kind: number(kernel, unit)?, ..EventAttributes::default() };
     for term in text.trim().split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, "1"));
         let digits = value.trim_start_matches("0x");
@@ -263,7 +354,7 @@ impl SamplingKernel for LinuxSampling {
     fn open(&self, events: &[EventAttributes]) -> io::Result<()> {
         let mut opened: Vec<perf_event::Counter> = Vec::new();
         for event in events {
-            let builder = builder(event);
+            let builder = event_builder(event);
             let counter = match opened.first_mut() {
                 Some(leader) => builder.build_with_group(leader)?,
                 None => builder.build()?,
@@ -281,7 +372,7 @@ impl SamplingKernel for LinuxSampling {
 }
 
 /// An event of this thread.
-fn builder<'a>(event: &EventAttributes) -> perf_event::Builder<'a> {
+pub(crate) fn event_builder<'a>(event: &EventAttributes) -> perf_event::Builder<'a> {
     let mut builder = perf_event::Builder::new(perf_event::events::Raw::new(event.config));
     let attributes = builder.attrs_mut();
     attributes.type_ = event.kind;
@@ -290,6 +381,8 @@ fn builder<'a>(event: &EventAttributes) -> perf_event::Builder<'a> {
     attributes.__bindgen_anon_4.config2 = event.config2;
     attributes.sample_type = event.layout.sample_type;
     attributes.read_format = event.layout.read_format;
+    attributes.sample_regs_user = event.layout.regs_user;
+    attributes.set_exclude_callchain_kernel(1);
     attributes.set_freq(u64::from(event.flags & flag::RATE != 0));
     attributes.set_sample_id_all(u64::from(event.layout.sample_id_all));
     attributes.set_precise_ip(event.precision().into());

@@ -6,10 +6,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use memlode_sample::{Error, SampleReport, SampleSource, Sampled, attach, name, sample_registers};
+use memlode_sample::tiers::{LinuxSampling, SampledEvent, TierKind, events};
+use memlode_sample::{Error, SampleReport, SampleSource, Sampled, attach, name, sample_events};
 
 /// Nanoseconds between samples.
 const PERIOD: u64 = 50_001;
+
+/// The clock, 20000 times a second.
+fn clock() -> Vec<Vec<SampledEvent>> {
+    events(&LinuxSampling, TierKind::Clock, 20_000).expect("a clock")
+}
 
 /// A source of the gallery, the member that it waits for, and compilers.
 const PROGRAMS: [(&str, &str, [&str; 2]); 2] = [
@@ -40,7 +46,7 @@ fn started(program: &Path) -> SampleReport {
         let status = Command::new(program).stdout(Stdio::null()).status();
         Ok(status.expect("it runs").success())
     };
-    let (succeeded, sampled) = sample_registers(PERIOD, run).expect("samples");
+    let (succeeded, sampled) = sample_events(&clock(), run).expect("samples");
     assert!(succeeded);
     named(&sampled)
 }
@@ -93,7 +99,7 @@ fn a_process_that_runs_is_sampled_with_all_that_it_starts() {
     let source = gallery(source);
     let shell = Forever::start(&built(folder.path(), compiler, &["-g"], &source));
     let stop = AtomicBool::new(false);
-    let sampled = attach(shell.0.id(), PERIOD, Some(Duration::from_secs(4)), &stop).expect("samples");
+    let sampled = attach(shell.0.id(), &clock(), Some(Duration::from_secs(4)), &stop).expect("samples");
     assert_hot(&named(&sampled), &source, member, "attached");
 }
 

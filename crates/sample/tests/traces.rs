@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use memlode_sample::perf_data::{Imported, PerfData, import};
 use memlode_sample::records::RecordEvent;
-use memlode_sample::{Error, SampleSource, report, resolve, sample_registers};
+use memlode_sample::tiers::{LinuxSampling, SampledEvent, TierKind, events};
+use memlode_sample::{Error, SampleSource, report, resolve, sample_events};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::sampled::{SampledRecording, StoredSample};
 use memlode_trace::{Error as TraceError, Trace};
@@ -101,6 +102,11 @@ const PROGRAM: &str = "
         return middle(8L << 20) == 99;
     }";
 
+/// The clock, 20000 times a second.
+fn clock() -> Vec<Vec<SampledEvent>> {
+    events(&LinuxSampling, TierKind::Clock, 20_000).expect("a clock")
+}
+
 #[test]
 fn samples_of_this_machine_come_back_with_their_callers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -120,7 +126,7 @@ fn samples_of_this_machine_come_back_with_their_callers() {
     let run = || -> Result<bool, Error> {
         Ok(Command::new(&program).stdout(Stdio::null()).status().expect("it runs").success())
     };
-    let (succeeded, sampled) = sample_registers(50_001, run).expect("samples");
+    let (succeeded, sampled) = sample_events(&clock(), run).expect("samples");
     assert!(succeeded);
     let source =
         SampleSource { subject: "program".into(), period_ns: 50_001, skid: 1, ..SampleSource::default() };

@@ -7,9 +7,11 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
-use clap::Parser;
-use memlode_sample::{SampleSource, Sampled, Skid, attach, report, resolve, root_of, sample_registers};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Parser, ValueEnum};
+use memlode_report::render::terminal;
+use memlode_sample::tiers::{LinuxSampling, SampledEvent, TierKind, events};
+use memlode_sample::{SampleSource, Sampled, Skid, attach, report, resolve, root_of, sample_events};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::sampled::SampledRecording;
 use rustix::process::{Pid, Signal, kill_process};
@@ -50,6 +52,9 @@ pub struct Args {
     /// Samples a second of CPU time, to 20000
     #[arg(long, value_name = "N", default_value = "1000", value_parser = rate)]
     rate: u64,
+    /// Sample by the kernel's clock, a counter of cycles, or loads and stores with the source of their data
+    #[arg(long, value_enum, value_name = "WAY", default_value = "clock")]
+    by: By,
     /// Rows of each table
     #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
     top: usize,
@@ -63,6 +68,41 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+/// A way to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The kernel's clock: on every machine
+    Clock,
+    /// A counter of cycles
+    Cycles,
+    /// Loads and stores, with their data's address and where that came from (PEBS, IBS)
+    Memory,
+}
+
+impl By {
+    fn tier(self) -> TierKind {
+        match self {
+            By::Clock => TierKind::Clock,
+            By::Cycles => TierKind::Counters,
+            By::Memory => TierKind::Precise,
+        }
+    }
+
+    /// The events, if this machine has the way.
+    fn events(self, rate: u64) -> Result<Vec<Vec<SampledEvent>>> {
+        let tier = self.tier();
+        events(&LinuxSampling, tier, rate).map_err(|why| {
+            anyhow!("{}. Next: {}", terminal::tier_refusal(&why), terminal::tier_use(tier, false))
+        })
+    }
+
+    /// Names of events, where they are not the clock.
+    fn names(self, events: &[Vec<SampledEvent>]) -> Vec<String> {
+        let written = events.iter().filter_map(|group| group.last());
+        written.map(|event| event.name.clone()).filter(|_| self != By::Clock).collect()
+    }
+}
+
 const AFTER_HELP: &str = "\
   memlode sample -- ./prog input
   memlode sample -p 1234 --duration 10s
@@ -72,27 +112,46 @@ Ctrl-C ends the sampling, and the report follows. What the columns mean, and the
 Exit status: the program's, or for a process that runs 0; 1 nothing could be sampled, 2 wrong usage.";
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let period_ns = 1_000_000_000 / args.rate;
-    // Odd, so that nothing that a program does at a round interval keeps step with it.
-    let period_ns = period_ns | 1;
+    let events = args.by.events(args.rate)?;
+    let is_clock = args.by == By::Clock;
+    let period_ns = (1_000_000_000 / args.rate) | 1;
     args.keep.refuse_occupied()?;
     let stop = stop_on_signals()?;
     let (status, sampled, subject, root) = match args.pid {
         Some(pid) => {
             term::line(&format!("sampling process {pid}{}", until(args.duration)));
-            let sampled = attach(pid, period_ns, args.duration, &stop)?;
+            let sampled = attach(pid, &events, args.duration, &stop)?;
             (None, sampled, format!("process {pid}"), root_of(pid))
         }
         None => {
-            let (status, sampled) = sample_registers(period_ns, || start(&args, &stop))?;
+            let (status, sampled) = sample_events(&events, || start(&args, &stop))?;
             let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
             (status, sampled, words.join(" "), None)
         }
     };
     let code = status.map_or(OK, exit_code);
-    refuse_nothing(&sampled, &subject, args.pid.is_some(), period_ns)?;
-    let skid = Skid::measure(period_ns.min(MEASURED_NS)).map_or(1, |skid| skid.instructions);
-    let source = SampleSource { subject, period_ns, skid, root, ..SampleSource::default() };
+    match args.by {
+        By::Memory if sampled.samples() == 0 => bail!(
+            "{subject} has no sample of {}: give it more to do, or sample by --by clock",
+            args.by.names(&events).join(", ")
+        ),
+        _ => refuse_nothing(&sampled, &subject, args.pid.is_some(), period_ns)?,
+    }
+    let skid = match args.by {
+        By::Clock => Skid::measure(period_ns.min(MEASURED_NS)).map_or(1, |skid| skid.instructions),
+        // Anywhere behind the event: the next instruction is the best guess.
+        By::Cycles => 1,
+        By::Memory => 0,
+    };
+    let source = SampleSource {
+        subject,
+        events: args.by.names(&events),
+        is_time: args.by != By::Memory,
+        period_ns: if is_clock { period_ns } else { 0 },
+        skid,
+        root,
+        ..SampleSource::default()
+    };
     let recording = resolve(&sampled, &source);
     let command: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     args.keep.keep(&recording, &command)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::process::Command;
 
 use super::*;
 use crate::perf_data::PerfData;
@@ -87,6 +88,124 @@ fn attributes_are_those_in_the_headers_of_recordings() {
     assert_eq!(memory_events(&coffee_lake, 64)[0][0].name, "cpu/mem-loads,ldlat=64/P");
 }
 
+/// Codes from what the kernel says of each family (`arch/x86/events/intel/core.c`) are those of libpfm4.
+#[test]
+fn codes_are_those_of_libpfm4() {
+    const OLD: &str = "event=0x0b,umask=0x10,ldlat=3";
+    const PRECISE_STORE: &str = "event=0xcd,umask=0x2";
+    const ALL_STORES: &str = "event=0xd0,umask=0x82";
+    let families = [
+        ("nhm", OLD, "MEM_INST_RETIRED:LATENCY_ABOVE_THRESHOLD", None),
+        ("wsm", OLD, "MEM_INST_RETIRED:LATENCY_ABOVE_THRESHOLD", None),
+        (
+            "snb",
+            LOADS,
+            "MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD",
+            Some((PRECISE_STORE, "MEM_TRANS_RETIRED:PRECISE_STORE")),
+        ),
+        (
+            "ivb",
+            LOADS,
+            "MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD",
+            Some((PRECISE_STORE, "MEM_TRANS_RETIRED:PRECISE_STORE")),
+        ),
+        (
+            "hsw",
+            LOADS,
+            "MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD",
+            Some((ALL_STORES, "MEM_UOPS_RETIRED:ALL_STORES")),
+        ),
+        (
+            "bdw",
+            LOADS,
+            "MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD",
+            Some((ALL_STORES, "MEM_UOPS_RETIRED:ALL_STORES")),
+        ),
+        (
+            "skx",
+            LOADS,
+            "MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD",
+            Some((ALL_STORES, "MEM_INST_RETIRED:ALL_STORES")),
+        ),
+        ("icl", LOADS, "MEM_TRANS_RETIRED:LOAD_LATENCY", Some((ALL_STORES, "MEM_INST_RETIRED:ALL_STORES"))),
+        // Its stores libpfm4 4.13 encodes with the bit of its loads besides.
+        ("spr", LOADS, "MEM_TRANS_RETIRED:LOAD_LATENCY", None),
+    ];
+    let mut names = Vec::new();
+    let mut ours = String::new();
+    for (table, loads, load, stores) in families {
+        let mut kernel = intel(loads, stores.map_or("", |(text, _)| text), "2");
+        kernel.files.retain(|path, text| !path.ends_with("mem-stores") || !text.is_empty());
+        let events: Vec<SampledEvent> = memory_events(&kernel, 30).into_iter().flatten().collect();
+        assert_eq!(events.len(), 1 + usize::from(stores.is_some()), "{table}");
+        names.push(format!("{table}::{load}:ldlat=30"));
+        names.extend(stores.map(|(_, store)| format!("{table}::{store}")));
+        let numbers = |event: &SampledEvent| {
+            let EventAttributes { config, config1, .. } = event.attributes;
+            if config1 == 0 { format!("{config}\n") } else { format!("{config} {config1}\n") }
+        };
+        ours.extend(events.iter().map(numbers));
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/events.py");
+    let output = Command::new("python3").arg("-B").arg(script).args(&names).output().expect("python3");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), ours, "{names:?}");
+}
+
+/// The kernel gets the attributes of an event, and nothing is lost on the way.
+#[test]
+fn what_is_opened_is_what_was_encoded() {
+    let kernel = intel(LOADS, "event=0xd0,umask=0x82", "3");
+    for way in [TierKind::Clock, TierKind::Counters, TierKind::Precise] {
+        for event in events(&kernel, way, 1000).expect("all ways").into_iter().flatten() {
+            let mut builder = event_builder(&event.attributes);
+            let attributes = builder.attrs_mut();
+            // SAFETY: the kernel's structure is plain numbers, and lives until the end of the block.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(
+                    std::ptr::from_mut(attributes).cast::<u8>(),
+                    size_of_val(attributes),
+                )
+            };
+            let opened = EventAttributes::parse(bytes).expect("whole");
+            let ours = flag::EXCLUDE_KERNEL | flag::RATE | 3 << flag::PRECISE_SHIFT | flag::SAMPLE_ID_ALL;
+            assert_eq!(opened.flags & ours, event.attributes.flags, "{}", event.name);
+            assert_eq!(EventAttributes { flags: event.attributes.flags, ..opened }, event.attributes);
+        }
+    }
+}
+
+/// Cores of two kinds have a unit each, and the kernel opens an event only where its unit is.
+#[test]
+fn cores_of_two_kinds_are_sampled_by_a_unit_each() {
+    let core = intel("event=0xcd,umask=0x1,ldlat=3", "event=0xcd,umask=0x2", "3");
+    let mut kernel = Fake { paranoid: 2, ..Fake::default() };
+    for (unit, kind, cpus, loads, stores) in [
+        ("cpu_core", "4", "0-3", LOADS, "event=0xcd,umask=0x2"),
+        ("cpu_atom", "10", "4-7,9", "event=0xd0,umask=0x5,ldlat=3", "event=0xd0,umask=0x6"),
+    ] {
+        let own = |path: &String| path.replace("cpu/", &format!("{unit}/"));
+        kernel.files.extend(core.files.iter().map(|(path, text)| (own(path), *text)));
+        let changed =
+            [("type", kind), ("cpus", cpus), ("events/mem-loads", loads), ("events/mem-stores", stores)];
+        kernel.files.extend(changed.map(|(file, text)| (format!("{unit}/{file}"), text)));
+    }
+    kernel.files.insert("cpu_core/events/mem-loads-aux".into(), "event=0x03,umask=0x82");
+    let of = |way| -> Vec<(u32, u64, bool, bool)> {
+        let events = events(&kernel, way, 1000).expect("both").into_iter().flatten();
+        events
+            .map(|event| (event.attributes.kind, event.attributes.config, event.is_on(3), event.is_on(9)))
+            .collect()
+    };
+    let fast = |config| (4, config, true, false);
+    let small = |config| (10, config, false, true);
+    assert_eq!(of(TierKind::Precise), [fast(0x8203), fast(0x1cd), fast(0x2cd), small(0x5d0), small(0x6d0)]);
+    let cycles =
+        |unit: u64, (_, _, fast, small): (u32, u64, bool, bool)| (kind::HARDWARE, unit << 32, fast, small);
+    assert_eq!(of(TierKind::Counters), [cycles(4, fast(0)), cycles(10, small(0))]);
+    assert_eq!(of(TierKind::Clock), [(kind::SOFTWARE, 0, true, true)]);
+}
+
 #[test]
 fn loads_of_sapphire_rapids_have_an_auxiliary_event() {
     let mut kernel = intel("event=0xcd,umask=0x1,ldlat=3", "event=0xcd,umask=0x2", "3");
@@ -139,6 +258,10 @@ fn each_refusal_has_its_reason() {
         let kernel = Fake { refusal: Some((errno, 0)), ..whole() };
         let [clock, counters, precise] = refused(&kernel);
         assert_eq!((clock, counters, precise), (None, reason(expected.clone()), reason(expected)), "{errno}");
+        // What `memlode doctor` says is what `memlode sample` says.
+        for tier in tiers(&kernel) {
+            assert_eq!(events(&kernel, tier.kind, 1000).err(), tier.found.err(), "{errno}");
+        }
     }
     let strict = Fake { refusal: Some((libc::EACCES, libc::EACCES)), paranoid: 4, ..whole() };
     let why = reason(CountRefusal::Paranoid { level: 4, needed: 2 });
@@ -158,8 +281,45 @@ fn bits_go_where_the_format_says_or_nowhere() {
     }
 }
 
+#[test]
+fn processors_are_ranges() {
+    assert_eq!(ranges("0-2,8"), [0, 1, 2, 8]);
+    assert_eq!(ranges("5"), [5]);
+    assert!(ranges("").is_empty() && ranges("0-99999999").is_empty());
+}
+
 /// This machine's kernel lets programs be sampled by its clock, as other tests need, too.
 #[test]
 fn the_clock_opens_here() {
     assert!(tiers(&LinuxSampling)[0].found.is_ok());
+}
+
+/// The events that `memlode sample` opens, and why it does not.
+#[test]
+fn sampling_opens_what_the_machine_has_and_says_why_not() {
+    let mut kernel = intel(LOADS, "event=0xd0,umask=0x82", "3");
+    let clock = &events(&kernel, TierKind::Clock, 1000).expect("a clock")[0][0].attributes;
+    assert_eq!(
+        (clock.kind, clock.config, clock.period, clock.flags & flag::RATE),
+        (kind::SOFTWARE, 0, 1_000_001, 0)
+    );
+    let cycles = &events(&kernel, TierKind::Counters, 1000).expect("a counter")[0][0].attributes;
+    assert_eq!((cycles.kind, cycles.config, cycles.period), (kind::HARDWARE, 0, 1000));
+    assert!(cycles.flags & flag::RATE != 0 && cycles.layout.sample_type & field::PERIOD != 0);
+    for event in [clock, cycles] {
+        let wanted = field::REGS_USER | field::CALLCHAIN;
+        assert_eq!((event.layout.sample_type & wanted, event.layout.regs_user), (wanted, GENERAL_REGISTERS));
+        assert!(event.flags & flag::EXCLUDE_KERNEL != 0);
+    }
+    // All that are written have the same fields: they share a ring.
+    let memory = events(&kernel, TierKind::Precise, 1000).expect("loads and stores");
+    let layouts: Vec<RecordLayout> =
+        memory.iter().map(|group| group.last().expect("one").attributes.layout).collect();
+    assert!(layouts.len() == 2 && layouts[0] == layouts[1] && layouts[0].sample_type & field::DATA_SRC != 0);
+    kernel.files.retain(|path, _| !path.contains("/events/"));
+    assert_eq!(events(&kernel, TierKind::Precise, 1000), Err(TierRefusal::NoMemoryEvents));
+    kernel.refusal = Some((libc::ENOENT, 0));
+    let why = TierRefusal::Refused(CountRefusal::NoEvent);
+    assert_eq!(events(&kernel, TierKind::Counters, 1000), Err(why));
+    assert!(events(&kernel, TierKind::Clock, 1000).is_ok());
 }

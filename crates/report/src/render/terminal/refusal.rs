@@ -70,11 +70,11 @@ pub fn tier_use(kind: TierKind, is_there: bool) -> &'static str {
         (TierKind::Clock, false) => {
             "build with memlode, and record: `memlode run`; or `memlode import` a recording of another machine"
         }
-        (TierKind::Counters, true) => "memlode stat, and `perf record` with `memlode import`",
+        (TierKind::Counters, true) => "memlode sample --by cycles, memlode stat",
         (TierKind::Counters, false) => {
             "`memlode sample` takes samples of time instead; `memlode stat` simulates what it cannot count"
         }
-        (TierKind::Precise, true) => "`perf mem record`, then `memlode import`",
+        (TierKind::Precise, true) => "memlode sample --by memory",
         (TierKind::Precise, false) => {
             "`memlode sample` names members by samples of time, and `memlode sim` which caches they miss; or record with \
              `perf mem record` on another machine, and `memlode import`"
