@@ -50,8 +50,8 @@ pub(crate) fn density(
     if fetched.has_type(names.string(ty)) {
         return None;
     }
-    let line_bytes = u64::from(tables.costs()?.line_bytes());
-    let uses = Uses::of(tables, names, ty, line_bytes);
+    let costs = tables.costs()?;
+    let uses = Uses::of(tables, names, ty, costs.line_bytes(0).into());
     let level = uses.level?;
     let stays = uses.all.misses(level);
     let least = stays.div_ceil(ONE_OF).max(1);
@@ -60,6 +60,9 @@ pub(crate) fn density(
         return None;
     }
     let followed = Followed::of(tables, names, ty, &uses);
+    let of_followed = followed.as_ref().and_then(Followed::bytes_of_line);
+    // Lines of the first level are followed; misses are of the level's.
+    let line_bytes = u64::from(costs.line_bytes(if of_followed.is_some() { 0 } else { level }));
     let mut members: Vec<_> = uses.members.into_iter().collect();
     members.sort_by_key(|&(member, touched)| (Reverse(touched.accesses), member));
     let mut bytes_of_stays = uses.nameless.bytes;
@@ -84,16 +87,13 @@ pub(crate) fn density(
     members.retain(|(member, _)| !left_alone.contains(member));
     let members: Vec<_> = members.into_iter().map(|(member, _)| member).collect();
     let line_used_bytes = match uses.elsewhere.misses(level) < least {
-        true => followed
-            .as_ref()
-            .and_then(Followed::bytes_of_line)
-            .unwrap_or_else(|| bytes_of_stays.div_ceil(stays.max(1)).min(line_bytes)),
+        true => of_followed.unwrap_or_else(|| bytes_of_stays.div_ceil(stays.max(1)).min(line_bytes)),
         false => line_bytes,
     };
     // What counts alone tell of any of it is a bound.
     let is_measured = |followed: &Followed| {
         let are_seen = members.iter().chain(&left_alone).all(|&member| followed.share(member).is_some());
-        are_seen && (line_used_bytes == line_bytes || followed.bytes_of_line().is_some())
+        are_seen && (line_used_bytes == line_bytes || of_followed.is_some())
     };
     let followed = followed.filter(is_measured);
     let used_with = match followed.as_ref().zip(member) {
@@ -230,7 +230,7 @@ impl Followed {
     /// known where objects lie in their blocks.
     fn of(tables: &Tables<'_>, names: &SiteTable, ty: StringId, uses: &Uses) -> Option<Followed> {
         let residencies = tables.residencies().at(uses.level?);
-        let (unit, line_bytes) = (tables.residencies().bytes_of_bit(), tables.costs()?.line_bytes());
+        let (unit, line_bytes) = (tables.residencies().bytes_of_bit(), tables.costs()?.line_bytes(0));
         let type_bytes = uses.type_bytes;
         let layout = uses.layout?;
         let member_at = |path: StringId| bits(names, layout, names.string(path));

@@ -479,7 +479,6 @@ static Landing landAt(const DIType *Object, const Probe &Q, int64_t Offset) {
   const Hit &First = D.Hits.front();
   L.Owner = First.Owner;
   L.Leaf = First.Leaf;
-  L.Indexed = First.Indexed;
   L.Doubtful = First.Doubtful;
   L.Plain = First.Plain;
   SmallVector<StringRef, 8> Paths;

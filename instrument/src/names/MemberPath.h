@@ -55,13 +55,15 @@ struct Landing {
   llvm::SmallVector<const llvm::DIType *, 1> Pointers; ///< the pointer types that may stand there
   const llvm::DIType *Element =
       nullptr;            ///< what Rust's vectors, whose buffers are bytes, keep behind such a pointer
-  bool Indexed = false;   ///< Member or Leaf is an element of an array
   bool Repeated = false;  ///< the object itself is one of an array
   bool Plain = false;     ///< a member of a structure, through no array or union
   bool Ambiguous = false; ///< a union's members that look alike
   bool Tagged = false;    ///< the alias tag's member is the one at this place
   bool Doubtful = false;  ///< strides that no array explains, or an offset outside the object
   bool Fits = false;      ///< Leaf has the size and kind of the access
+
+  /// Nothing speaks against it.
+  bool isFirm() const { return Fits && !Doubtful && !Ambiguous; }
 };
 
 Landing land(const llvm::DIType *Object, const Probe &Q);

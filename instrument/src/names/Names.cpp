@@ -288,7 +288,7 @@ Walked NameBook::Impl::walk(Value *Pointer, const AccessShape &A) {
   // True on one of several paths is half a name.
   if (N.Type.empty() || R->At.Merged)
     N.Evidence = MEMLODE_EVIDENCE_PARTIAL;
-  W.Firm = Found.Fits && !Found.Doubtful && !Found.Ambiguous && !R->At.FromTag && !R->At.Merged;
+  W.Firm = Found.isFirm() && !R->At.FromTag && !R->At.Merged;
   if (Found.Leaf)
     W.Leaf = Types->name(Found.Leaf);
   return W;

@@ -100,7 +100,7 @@ Reading PointerWalk::weigh(const Place &P, const AccessShape &A) const {
   if (R.Found.Plain && !A.Tag.isMember() && !sameScalar(A.Tag, R.Found.Leaf))
     R.Score -= 20;
   // The member is more than the reference it was passed by.
-  if (R.Found.Fits && !R.Found.Doubtful && !R.Found.Ambiguous && !R.Found.Member.empty())
+  if (R.Found.isFirm() && !R.Found.Member.empty())
     R.Score += 6;
   if (R.Found.Doubtful)
     R.Score -= 6;

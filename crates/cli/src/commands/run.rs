@@ -432,6 +432,8 @@ fn place(
     })
 }
 
+/// Ends a recording: tells what came of it, keeps what is to be kept, and passes it on to `then`.
+/// Returns the command's status.
 fn finish(
     args: &RecordingArgs,
     place: Place,
@@ -441,45 +443,10 @@ fn finish(
     then: impl FnOnce(Recorded<'_>) -> Result<()>,
 ) -> Result<u8> {
     if let Some(failure) = &summary.failure {
-        let rest = match &place {
-            Place::Directory(directory) => {
-                bail!(
-                    "recording stopped early: {failure}; what was written until then is in {} and can be reported",
-                    directory.display()
-                );
-            }
-            Place::Remote(_) => {
-                bail!("recording stopped early: {failure}; the receiver keeps what was sent until then")
-            }
-            _ => "this is about what was recorded until then (--ram-limit grants more)",
-        };
-        term::note(&format!("recording stopped early: {failure}; {rest}"));
-    }
-    if summary.stats.accesses == 0 && summary.failure.is_some() {
-        // It has been said why.
-        place.remove()?;
-        return Ok(OURS);
-    }
-    if summary.stats.accesses == 0 && args.allow_empty {
-        // What was allocated may be of use to somebody.
-        if summary.stats.words > 0 {
-            place.settle()?
-        } else {
-            place.remove()?
-        }
-        return Ok(code);
+        tell_failure(failure, &place)?;
     }
     if summary.stats.accesses == 0 {
-        let why = match place.trace() {
-            Some(trace) => memlode_report::notes::nothing_recorded(&memlode_trace::Trace::open(trace)?),
-            None => "no access was recorded: was the program built by `memlode cc`, and did it get as far as what was to be \
-                     recorded of it? Without --live, -o DIR and `memlode check DIR` tell more"
-                .to_owned(),
-        };
-        // An empty trace is of no use to anybody.
-        place.remove()?;
-        term::error(&anyhow::anyhow!(why));
-        return Ok(OURS);
+        return finish_empty(args, place, code, summary);
     }
     if let Place::Text(..) = place {
         signals.leaving("stopped before all of the text was written".to_owned());
@@ -499,23 +466,66 @@ fn finish(
         term::line(&interrupted);
         return Ok(interrupt::status(signal));
     }
-    let accesses = count(summary.stats.accesses);
     let to = match &place {
         Place::Remote(address) => format!(" sent to {address}"),
         _ => report.map_or(String::new(), |report| format!(" at {report}")),
     };
+    let is_simulated_only = kept.is_none() && matches!(place, Place::Beside(_));
     match place {
-        Place::Beside(beside) => {
-            then(Recorded::Analysed(Box::new(beside.finish()?)))?;
-            if kept.is_none() {
-                term::line(&format!("{accesses} accesses, simulated as they came"));
-                return Ok(if summary.failure.is_some() { OURS } else { code });
-            }
-        }
+        Place::Beside(beside) => then(Recorded::Analysed(Box::new(beside.finish()?)))?,
         place => place.trace().map_or(Ok(()), |trace| then(Recorded::Trace(trace)))?,
     }
-    term::line(&format!("{accesses} accesses in {}{to}", bytes(summary.stats.bytes)));
+    let accesses = count(summary.stats.accesses);
+    term::line(&match is_simulated_only {
+        true => format!("{accesses} accesses, simulated as they came"),
+        false => format!("{accesses} accesses in {}{to}", bytes(summary.stats.bytes)),
+    });
     Ok(if summary.failure.is_some() { OURS } else { code })
+}
+
+/// Tells why a recording stopped early: as an error where the rest of the command is of no use.
+fn tell_failure(failure: &str, place: &Place) -> Result<()> {
+    match place {
+        Place::Directory(directory) => bail!(
+            "recording stopped early: {failure}; what was written until then is in {} and can be reported",
+            directory.display()
+        ),
+        Place::Remote(_) => {
+            bail!("recording stopped early: {failure}; the receiver keeps what was sent until then")
+        }
+        _ => term::note(&format!(
+            "recording stopped early: {failure}; this is about what was recorded until then (--ram-limit grants more)"
+        )),
+    }
+    Ok(())
+}
+
+/// Ends a recording without an access, and returns the command's status.
+fn finish_empty(args: &RecordingArgs, place: Place, code: u8, summary: &RecordingSummary) -> Result<u8> {
+    if summary.failure.is_some() {
+        // It has been said why.
+        place.remove()?;
+        return Ok(OURS);
+    }
+    if args.allow_empty {
+        // What was allocated may be of use to somebody.
+        if summary.stats.words > 0 {
+            place.settle()?
+        } else {
+            place.remove()?
+        }
+        return Ok(code);
+    }
+    let why = match place.trace() {
+        Some(trace) => memlode_report::notes::nothing_recorded(&memlode_trace::Trace::open(trace)?),
+        None => "no access was recorded: was the program built by `memlode cc`, and did it get as far as what was to be \
+                 recorded of it? Without --live, -o DIR and `memlode check DIR` tell more"
+            .to_owned(),
+    };
+    // An empty trace is of no use to anybody.
+    place.remove()?;
+    term::error(&anyhow::anyhow!(why));
+    Ok(OURS)
 }
 
 /// The status of a program some of whose libraries are missing.

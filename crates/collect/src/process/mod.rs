@@ -20,7 +20,7 @@ use crate::ahead::Space;
 use crate::clock;
 use crate::images::{self, Images};
 use crate::output::{Output, count, lock};
-use crate::reader::{Ending, Reader, Tools};
+use crate::reader::{Ending, Reader, Round, Tools};
 use crate::shared::SharedMemory;
 use crate::socket::{Connection, Message};
 use crate::worker::Shared;
@@ -327,20 +327,21 @@ impl Process {
                 gone += 1;
                 continue;
             };
+            let round = &mut Round { process: self, output, tools };
             if over || ended.contains(&stream.thread.index) {
                 busy += 1;
-                self.close(stream, reader, output, tools);
+                self.close(stream, reader, round);
                 *guard = None;
                 gone += 1;
             } else {
-                if reader.read(self, output, tools) {
-                    tools.count_busy_ring();
+                if reader.read(round) {
+                    round.tools.count_busy_ring();
                     busy += 1;
                 } else {
-                    reader.read_if_due(self, output, tools, now);
+                    reader.read_if_due(round, now);
                 }
                 if output.is_live() {
-                    reader.tell_bound(self, output, tools, now);
+                    reader.tell_bound(round, now);
                 }
             }
         }
@@ -397,12 +398,12 @@ impl Process {
         missing <= unfinished as u64
     }
 
-    fn close(&self, stream: &Stream, reader: &mut Reader, output: &Output, tools: &mut Tools) {
+    fn close(&self, stream: &Stream, reader: &mut Reader, round: &mut Round<'_>) {
         let ending = self.ending_of(stream, self.memory.ring(reader.slot()).has_ended());
-        reader.close(self, output, tools, &ending);
+        reader.close(round, &ending);
         if stream.thread.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             let (process, thread, stamp) = (self.index, stream.thread.index, clock::stamp());
-            output.event(&Event::ThreadEnd { process, thread, stamp });
+            round.output.event(&Event::ThreadEnd { process, thread, stamp });
         }
         if !self.is_over() {
             // Forgotten before it is free: it may be claimed again at once.
@@ -434,7 +435,7 @@ impl Process {
             if let Some(reader) = lock(&stream.reader).as_mut() {
                 // Whoever is over is read to the end by those who close it.
                 let ending = if stream.is_over() { &Ending::Runs } else { ending };
-                reader.read_all(self, output, tools, ending);
+                reader.read_all(&mut Round { process: self, output, tools }, ending);
             }
         }
     }

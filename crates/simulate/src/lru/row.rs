@@ -20,6 +20,48 @@ use std::marker::PhantomData;
 use crate::lru::many_lines::{Pass, Request, Seen};
 use crate::lru::sets::Sets;
 
+/// Defines `Vectors<N>`, rows of N vectors of some entries each, moved by the functions `shift` and
+/// `mark` beside it, and `of`, their operations. It is a macro since those functions are compiled for
+/// a processor's features, which no type parameter carries.
+#[cfg(target_arch = "x86_64")]
+macro_rules! vectors {
+    ($entry:ty, $entries:literal, $passes:ident) => {
+        /// Rows of `VECTORS` vectors.
+        struct Vectors<const VECTORS: usize>;
+
+        impl<const VECTORS: usize> Row for Vectors<VECTORS> {
+            type Entry = $entry;
+
+            #[inline(always)]
+            fn stride(_ways: usize) -> usize {
+                $entries * VECTORS
+            }
+
+            #[inline(always)]
+            unsafe fn to_front(row: *mut $entry, ways: usize, tag: u64, dirty: u64) -> Moved {
+                // SAFETY: the caller's promise.
+                unsafe { shift::<VECTORS>(row, ways, tag, dirty) }
+            }
+
+            #[inline(always)]
+            unsafe fn mark_dirty(row: *mut $entry, ways: usize, tag: u64) -> bool {
+                // SAFETY: the caller's promise.
+                unsafe { mark::<VECTORS>(row, ways, tag) }
+            }
+        }
+
+        fn of<const VECTORS: usize>() -> RowOps<$entry> {
+            RowOps {
+                stride: Vectors::<VECTORS>::stride(0),
+                to_front: shift::<VECTORS>,
+                mark_dirty: mark::<VECTORS>,
+                show: super::$passes::show::<Vectors<VECTORS>>,
+                answer: super::$passes::answer::<Vectors<VECTORS>>,
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -36,6 +36,52 @@ pub(super) struct Walked {
     pub sharing: Option<Sharing>,
 }
 
+/// Level, cache and slot of a line.
+type Kept = (usize, usize, usize);
+
+/// The part of a request that is open while it goes from level to level.
+struct Pending {
+    /// A level inside waits for the bytes first..=last.
+    need: bool,
+    /// The bytes of the request are still to be written outside.
+    write: bool,
+    /// The core waits no longer, or never did.
+    served: bool,
+    first: u64,
+    last: u64,
+    /// Where the line was put last.
+    keeper: Option<Kept>,
+}
+
+/// The lookup of a request in one level.
+struct Lookup {
+    level: usize,
+    cache: usize,
+    line: u64,
+    /// The sectors that the request wants of the line, and those of them that the cache lacks.
+    wanted: u64,
+    missing: u64,
+    /// The line's place in the cache, if it is there.
+    slot: Option<usize>,
+    /// A line that is not there is put there.
+    allocate: bool,
+}
+
+impl Lookup {
+    fn is_hit(&self) -> bool {
+        self.missing == 0
+    }
+
+    fn found(&self) -> Found {
+        match self.slot {
+            Some(_) if self.is_hit() => Found::Hit,
+            Some(_) => Found::Part,
+            None if self.allocate => Found::Miss,
+            None => Found::Passed,
+        }
+    }
+}
+
 impl Model {
     /// Looks up level after level until one has what is needed and a level keeps what is written.
     ///
@@ -53,110 +99,161 @@ impl Model {
         };
         let levels = self.spec.levels.len();
         let mut walked = Walked { depth: levels as u8, kept_dirty: false, sharing: None };
-        // A level inside waits for the bytes first..=last.
-        let mut need = !request.is_write;
-        // The bytes of the request are still to be written outside.
-        let mut write = request.is_write;
-        // The core waits no longer, or never did.
-        let mut served = !demand;
-        let (mut first, mut last) = (request.first, request.last);
-        // Where the line was put last.
-        let mut keeper = None;
+        let mut pending = Pending {
+            need: !request.is_write,
+            write: request.is_write,
+            served: !demand,
+            first: request.first,
+            last: request.last,
+            keeper: None,
+        };
         for level in from..levels {
-            if !need && !write {
+            if !pending.need && !pending.write {
                 break;
             }
-            let cache = self.paths[request.core][level] as usize;
-            let line = first >> self.line_shifts[level];
-            let rules = &self.spec.levels[level];
-            let (exclusive, back) = (rules.inclusion == Inclusion::Exclusive, rules.write == Write::Back);
-            let allocate = !exclusive && (need || rules.write_allocate);
-            let wanted = self.sectors(level, first, last);
-            let array = &mut self.arrays[cache];
-            let mut slot = array.find(line);
-            let missing = slot.map_or(wanted, |slot| wanted & !array.sectors(slot));
-            let hit = missing == 0;
-            let mut left = None;
+            let mut lookup = self.look_up(level, request.core, &pending);
             // A cache's prefetchers see what comes from inside it.
-            let ahead = self.ahead[cache].is_some() && (!served || (!demand && level > from));
-            if ahead {
-                self.see(level, request, first, slot.filter(|_| hit), !served);
+            let ahead = self.ahead[lookup.cache].is_some();
+            if ahead && (!pending.served || (!demand && level > from)) {
+                let slot = lookup.slot.filter(|_| lookup.is_hit());
+                self.see(level, request, pending.first, slot, !pending.served);
             }
-            if !served {
-                if !hit && let Some(sharing) = self.lost(cache, request) {
-                    observer.lost(level, cache, line, sharing);
-                    walked.sharing.get_or_insert(sharing);
-                }
-                let found = match slot {
-                    Some(_) if hit => Found::Hit,
-                    Some(_) => Found::Part,
-                    None if allocate => Found::Miss,
-                    None => Found::Passed,
-                };
-                observer.asked(level, cache, line, found);
+            if !pending.served {
+                self.report_lookup(&lookup, request, &mut walked, observer);
             }
-            match slot {
-                Some(found) if exclusive && need => {
-                    // What several cores have is not newer than outside.
-                    let keeper = keeper.map(|keeper| (keeper, !shared));
-                    self.move_inwards(level, cache, found, keeper, observer);
-                    slot = None;
-                }
-                Some(found) => {
-                    let array = &mut self.arrays[cache];
-                    array.used(found);
-                    array.add_sectors(found, missing);
-                    if served {
-                        observer.reused(level, cache, line);
-                    }
-                    self.fill(level, cache, line, missing, observer);
-                }
-                None if allocate => {
-                    let flags = if origin == Origin::Prefetcher(level) { PREFETCHED } else { 0 };
-                    let (new, out) = self.arrays[cache].insert(line, flags, wanted);
-                    if flags != 0 {
-                        self.sent_for(cache, line, new, out);
-                    }
-                    (slot, left) = (Some(new), out);
-                    self.enters(cache, first);
-                    if served {
-                        observer.entered(level, cache, line);
-                    }
-                    self.arrays[cache].set_note(new, observer.note());
-                    self.fill(level, cache, line, wanted, observer);
-                }
-                None => {}
-            }
+            let hit = lookup.is_hit();
+            let left = self.place(&mut lookup, origin, shared, &pending, observer);
             if hit {
-                if !served {
-                    served = true;
+                if !pending.served {
+                    pending.served = true;
                     walked.depth = level as u8;
                 }
-                need = false;
-            } else if let Some(slot) = slot {
-                need = true;
-                keeper = Some((level, cache, slot));
+                pending.need = false;
+            } else if let Some(slot) = lookup.slot {
+                pending.need = true;
+                pending.keeper = Some((level, lookup.cache, slot));
             }
-            if write {
-                match slot {
-                    Some(slot) if back => {
-                        *self.arrays[cache].flags(slot) |= DIRTY;
-                        write = false;
-                        walked.kept_dirty = true;
-                    }
-                    _ => self.traffic[level].passed_writes += 1,
-                }
+            if pending.write && self.keep_write(&lookup) {
+                pending.write = false;
+                walked.kept_dirty = true;
             }
-            (first, last) =
-                if need { self.range(level, line, missing) } else { (request.first, request.last) };
-            if write {
-                (first, last) = (first.min(request.first), last.max(request.last));
-            }
+            self.narrow(&lookup, request, &mut pending);
             if let Some(left) = left {
-                self.evict(level, cache, left, observer);
+                self.evict(level, lookup.cache, left, observer);
             }
         }
         walked
+    }
+
+    /// Finds the line of what is pending in the core's cache of a level.
+    #[inline]
+    fn look_up(&self, level: usize, core: usize, pending: &Pending) -> Lookup {
+        let cache = self.paths[core][level] as usize;
+        let line = pending.first >> self.line_shifts[level];
+        let rules = &self.spec.levels[level];
+        let wanted = self.sectors(level, pending.first, pending.last);
+        let array = &self.arrays[cache];
+        let slot = array.find(line);
+        let missing = slot.map_or(wanted, |slot| wanted & !array.sectors(slot));
+        let allocate = rules.inclusion != Inclusion::Exclusive && (pending.need || rules.write_allocate);
+        Lookup { level, cache, line, wanted, missing, slot, allocate }
+    }
+
+    /// Tells the observer of a lookup that the core waits for, and of a line lost to another core.
+    #[inline]
+    fn report_lookup(
+        &mut self,
+        lookup: &Lookup,
+        request: &Request,
+        walked: &mut Walked,
+        observer: &mut impl Observer,
+    ) {
+        let Lookup { level, cache, line, .. } = *lookup;
+        if !lookup.is_hit()
+            && let Some(sharing) = self.lost(cache, request)
+        {
+            observer.lost(level, cache, line, sharing);
+            walked.sharing.get_or_insert(sharing);
+        }
+        observer.asked(level, cache, line, lookup.found());
+    }
+
+    /// Brings the line into the cache, or out of an exclusive one, as the level's rules want it, and
+    /// returns the line that made room. `lookup.slot` is the line's place afterwards.
+    #[inline]
+    fn place(
+        &mut self,
+        lookup: &mut Lookup,
+        origin: Origin,
+        shared: bool,
+        pending: &Pending,
+        observer: &mut impl Observer,
+    ) -> Option<Left> {
+        let Lookup { level, cache, line, wanted, missing, slot, allocate } = *lookup;
+        let exclusive = self.spec.levels[level].inclusion == Inclusion::Exclusive;
+        match slot {
+            Some(found) if exclusive && pending.need => {
+                // What several cores have is not newer than outside.
+                let keeper = pending.keeper.map(|keeper| (keeper, !shared));
+                self.move_inwards(level, cache, found, keeper, observer);
+                lookup.slot = None;
+                None
+            }
+            Some(found) => {
+                let array = &mut self.arrays[cache];
+                array.used(found);
+                array.add_sectors(found, missing);
+                if pending.served {
+                    observer.reused(level, cache, line);
+                }
+                self.fill(level, cache, line, missing, observer);
+                None
+            }
+            None if allocate => {
+                let flags = if origin == Origin::Prefetcher(level) { PREFETCHED } else { 0 };
+                let (new, left) = self.arrays[cache].insert(line, flags, wanted);
+                if flags != 0 {
+                    self.sent_for(cache, line, new, left);
+                }
+                lookup.slot = Some(new);
+                self.enters(cache, pending.first);
+                if pending.served {
+                    observer.entered(level, cache, line);
+                }
+                self.arrays[cache].set_note(new, observer.note());
+                self.fill(level, cache, line, wanted, observer);
+                left
+            }
+            None => None,
+        }
+    }
+
+    /// Keeps a write in the line's place if the level writes back, else lets it pass.
+    #[inline]
+    fn keep_write(&mut self, lookup: &Lookup) -> bool {
+        match lookup.slot {
+            Some(slot) if self.spec.levels[lookup.level].write == Write::Back => {
+                *self.arrays[lookup.cache].flags(slot) |= DIRTY;
+                true
+            }
+            _ => {
+                self.traffic[lookup.level].passed_writes += 1;
+                false
+            }
+        }
+    }
+
+    /// Sets the bytes that the next level is asked for.
+    #[inline]
+    fn narrow(&self, lookup: &Lookup, request: &Request, pending: &mut Pending) {
+        let (mut first, mut last) = (request.first, request.last);
+        if pending.need {
+            (first, last) = self.range(lookup.level, lookup.line, lookup.missing);
+        }
+        if pending.write {
+            (first, last) = (first.min(request.first), last.max(request.last));
+        }
+        (pending.first, pending.last) = (first, last);
     }
 
     /// Sectors of a line that a cache holds were fetched.
@@ -174,7 +271,7 @@ impl Model {
         level: usize,
         cache: usize,
         slot: usize,
-        keeper: Option<((usize, usize, usize), bool)>,
+        keeper: Option<(Kept, bool)>,
         observer: &mut impl Observer,
     ) {
         let Some(left) = self.arrays[cache].take(slot) else { return };

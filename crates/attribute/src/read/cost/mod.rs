@@ -162,7 +162,8 @@ pub struct CostModel {
     by_tag: Vec<u32>,
     knows_instructions: bool,
     parallelism: Parallelism,
-    line_bytes: u32,
+    /// Indexed by level.
+    line_bytes: Vec<u32>,
 }
 
 /// The constants of a machine that the formula takes.
@@ -255,7 +256,8 @@ impl CostModel {
         }
         let knows_instructions = profile.cells.iter().any(|cell| names.work(cell.site).is_some());
         let parallelism = sites.parallelism();
-        CostModel { prices, waits, by_tag, knows_instructions, parallelism, line_bytes: machine.line_bytes }
+        let line_bytes = machine.levels.iter().map(|level| level.line_bytes).collect();
+        CostModel { prices, waits, by_tag, knows_instructions, parallelism, line_bytes }
     }
 
     /// Returns how parallel the misses of each function were taken to be.
@@ -278,9 +280,9 @@ impl CostModel {
         self.knows_instructions
     }
 
-    /// Bytes of a line of the machine.
-    pub fn line_bytes(&self) -> u32 {
-        self.line_bytes
+    /// Bytes of a line of a level, 0 being the innermost.
+    pub fn line_bytes(&self, level: usize) -> u32 {
+        self.line_bytes[level]
     }
 
     /// Cycles of waiting of accesses of the cell with this tag, by the number of levels that they

@@ -6,15 +6,6 @@ use std::arch::x86_64::*;
 
 /// Four entries at a time, for up to 32 ways.
 pub fn ops(ways: usize) -> Option<RowOps<u64>> {
-    fn of<const VECTORS: usize>() -> RowOps<u64> {
-        RowOps {
-            stride: Vectors::<VECTORS>::stride(0),
-            to_front: shift::<VECTORS>,
-            mark_dirty: mark::<VECTORS>,
-            show: show::<Vectors<VECTORS>>,
-            answer: answer::<Vectors<VECTORS>>,
-        }
-    }
     if !is_here() {
         return None;
     }
@@ -28,29 +19,7 @@ pub(super) fn is_here() -> bool {
     has!("avx2") && has!("bmi1") && has!("bmi2")
 }
 
-/// Rows of `VECTORS` vectors.
-struct Vectors<const VECTORS: usize>;
-
-impl<const VECTORS: usize> Row for Vectors<VECTORS> {
-    type Entry = u64;
-
-    #[inline(always)]
-    fn stride(_ways: usize) -> usize {
-        4 * VECTORS
-    }
-
-    #[inline(always)]
-    unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
-        // SAFETY: the caller's promise.
-        unsafe { shift::<VECTORS>(row, ways, line, dirty) }
-    }
-
-    #[inline(always)]
-    unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { mark::<VECTORS>(row, ways, line) }
-    }
-}
+vectors!(u64, 4, avx2);
 
 /// # Safety
 /// As for [`Pass::show`], and the processor has these instructions.

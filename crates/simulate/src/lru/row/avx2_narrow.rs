@@ -5,15 +5,6 @@ use std::arch::x86_64::*;
 
 /// Eight entries at a time, for up to 32 ways.
 pub fn ops(ways: usize) -> Option<RowOps<u32>> {
-    fn of<const VECTORS: usize>() -> RowOps<u32> {
-        RowOps {
-            stride: Vectors::<VECTORS>::stride(0),
-            to_front: shift::<VECTORS>,
-            mark_dirty: mark::<VECTORS>,
-            show: avx2::show::<Vectors<VECTORS>>,
-            answer: avx2::answer::<Vectors<VECTORS>>,
-        }
-    }
     if !avx2::is_here() {
         return None;
     }
@@ -21,29 +12,7 @@ pub fn ops(ways: usize) -> Option<RowOps<u32>> {
     for_vectors.get(ways.checked_sub(1)? / 8).map(|of| of())
 }
 
-/// Rows of `VECTORS` vectors.
-struct Vectors<const VECTORS: usize>;
-
-impl<const VECTORS: usize> Row for Vectors<VECTORS> {
-    type Entry = u32;
-
-    #[inline(always)]
-    fn stride(_ways: usize) -> usize {
-        8 * VECTORS
-    }
-
-    #[inline(always)]
-    unsafe fn to_front(row: *mut u32, ways: usize, tag: u64, dirty: u64) -> Moved {
-        // SAFETY: the caller's promise.
-        unsafe { shift::<VECTORS>(row, ways, tag, dirty) }
-    }
-
-    #[inline(always)]
-    unsafe fn mark_dirty(row: *mut u32, ways: usize, tag: u64) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { mark::<VECTORS>(row, ways, tag) }
-    }
-}
+vectors!(u32, 8, avx2);
 
 /// Row of `VECTORS` vectors, and one bit for each entry that has the tag.
 ///

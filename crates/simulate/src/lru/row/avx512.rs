@@ -9,15 +9,6 @@ use std::arch::x86_64::*;
 /// For up to 32 ways, where rows are no longer than in vectors of four. (Eight entries and then
 /// four are no faster than three times four.)
 pub fn ops(ways: usize) -> Option<RowOps<u64>> {
-    fn of<const VECTORS: usize>() -> RowOps<u64> {
-        RowOps {
-            stride: Vectors::<VECTORS>::stride(0),
-            to_front: shift::<VECTORS>,
-            mark_dirty: mark::<VECTORS>,
-            show: show::<Vectors<VECTORS>>,
-            answer: answer::<Vectors<VECTORS>>,
-        }
-    }
     let for_vectors = [of::<1>, of::<2>, of::<3>, of::<4>];
     let of = for_vectors.get(ways.checked_sub(1)? / 8)?;
     (ways.div_ceil(4).is_multiple_of(2) && is_here()).then(of)
@@ -29,29 +20,7 @@ pub(super) fn is_here() -> bool {
     has!("avx512f") && has!("bmi1")
 }
 
-/// Rows of `VECTORS` vectors.
-struct Vectors<const VECTORS: usize>;
-
-impl<const VECTORS: usize> Row for Vectors<VECTORS> {
-    type Entry = u64;
-
-    #[inline(always)]
-    fn stride(_ways: usize) -> usize {
-        8 * VECTORS
-    }
-
-    #[inline(always)]
-    unsafe fn to_front(row: *mut u64, ways: usize, line: u64, dirty: u64) -> Moved {
-        // SAFETY: the caller's promise.
-        unsafe { shift::<VECTORS>(row, ways, line, dirty) }
-    }
-
-    #[inline(always)]
-    unsafe fn mark_dirty(row: *mut u64, ways: usize, line: u64) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { mark::<VECTORS>(row, ways, line) }
-    }
-}
+vectors!(u64, 8, avx512);
 
 /// # Safety
 /// As for [`Pass::show`], and the processor has these instructions.

@@ -6,43 +6,12 @@ use std::arch::x86_64::*;
 
 /// For up to 32 ways, where rows are no longer than in vectors of eight.
 pub fn ops(ways: usize) -> Option<RowOps<u32>> {
-    fn of<const VECTORS: usize>() -> RowOps<u32> {
-        RowOps {
-            stride: Vectors::<VECTORS>::stride(0),
-            to_front: shift::<VECTORS>,
-            mark_dirty: mark::<VECTORS>,
-            show: avx512::show::<Vectors<VECTORS>>,
-            answer: avx512::answer::<Vectors<VECTORS>>,
-        }
-    }
     let for_vectors = [of::<1>, of::<2>];
     let of = for_vectors.get(ways.checked_sub(1)? / 16)?;
     (ways.div_ceil(8).is_multiple_of(2) && avx512::is_here()).then(of)
 }
 
-/// Rows of `VECTORS` vectors.
-struct Vectors<const VECTORS: usize>;
-
-impl<const VECTORS: usize> Row for Vectors<VECTORS> {
-    type Entry = u32;
-
-    #[inline(always)]
-    fn stride(_ways: usize) -> usize {
-        16 * VECTORS
-    }
-
-    #[inline(always)]
-    unsafe fn to_front(row: *mut u32, ways: usize, tag: u64, dirty: u64) -> Moved {
-        // SAFETY: the caller's promise.
-        unsafe { shift::<VECTORS>(row, ways, tag, dirty) }
-    }
-
-    #[inline(always)]
-    unsafe fn mark_dirty(row: *mut u32, ways: usize, tag: u64) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { mark::<VECTORS>(row, ways, tag) }
-    }
-}
+vectors!(u32, 16, avx512);
 
 /// Row of `VECTORS` vectors, one bit for each entry that has the tag, and one if that is written.
 ///
