@@ -256,11 +256,9 @@ fn advice_for_threads_knows_the_line() {
     let recorded = Recorded::new(PROGRAM, &machine(64));
     for line_bytes in [64, 128, 256] {
         std::fs::write(recorded.0.path().join("tiny.toml"), machine(line_bytes)).expect("a file");
-        let report: Value =
-            serde_json::from_str(&recorded.run(&["report", "trace", "-m", "./tiny.toml", "--json"]))
-                .expect("JSON");
-        let text = report["sharing"].to_string();
-        assert_eq!(text.contains(&format!("align={line_bytes}")), line_bytes > 64, "{line_bytes}: {text}");
+        let text = recorded.run(&["advise", "trace", "-m", "./tiny.toml"]);
+        let edit = format!("align counter to {line_bytes}");
+        assert_eq!(text.contains(&edit), line_bytes > 64, "{line_bytes}: {text}");
     }
 }
 

@@ -15,7 +15,7 @@
 
 namespace memlode {
 
-/// Where a function writes next.
+/// The place where a function writes next.
 class Cursor {
 public:
   /// \p Briefly, tests for room are calls.

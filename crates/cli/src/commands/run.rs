@@ -483,7 +483,7 @@ fn finish(
     Ok(if summary.failure.is_some() { OURS } else { code })
 }
 
-/// Tells why a recording stopped early: as an error where the rest of the command is of no use.
+/// Prints why a recording stopped early: as an error where the rest of the command is of no use.
 fn tell_failure(failure: &str, place: &Place) -> Result<()> {
     match place {
         Place::Directory(directory) => bail!(

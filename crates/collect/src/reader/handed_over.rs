@@ -43,7 +43,7 @@ struct Taken {
 }
 
 impl Reader {
-    /// Reads at most so many chunks that were handed over. True if there were any.
+    /// Reads at most `most` chunks that were handed over. True if there were any.
     pub(super) fn read_chunks(&mut self, round: &mut Round<'_>, most: u32) -> bool {
         let mut some = false;
         self.join_done(round);

@@ -49,7 +49,7 @@ struct Pending {
     served: bool,
     first: u64,
     last: u64,
-    /// Where the line was put last.
+    /// The place to which the line went last.
     keeper: Option<Kept>,
 }
 
@@ -159,7 +159,7 @@ impl Model {
         Lookup { level, cache, line, wanted, missing, slot, allocate }
     }
 
-    /// Tells the observer of a lookup that the core waits for, and of a line lost to another core.
+    /// Reports to the observer a lookup that the core waits for, and of a line lost to another core.
     #[inline]
     fn report_lookup(
         &mut self,
