@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memlode_analyses::findings_of;
+use memlode_attribute::CostModel;
 use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_report::names::demangle_short;
@@ -96,5 +98,9 @@ fn search(trace: Arc<Trace>, machine: Machine, effort: Effort, host: Interpreter
     let baseline = baseline.map_err(|why| why.to_string())?;
     let advised = advise(&baseline, effort).map_err(|why| why.to_string())?;
     let noise = baseline.noise().map_err(|why| why.to_string())?.range();
-    json::advice(&build::what_if::advice(&baseline, &advised, noise)).map_err(|why| why.to_string())
+    let costs = CostModel::new(&baseline.profile, baseline.trace.sites(), &baseline.machine);
+    let findings = findings_of(&baseline.trace, &baseline.machine, &baseline.profile, &costs);
+    let as_it_is = build::what_if::side(&baseline, findings);
+    let advice = build::what_if::advice(&baseline, &as_it_is, &advised, noise);
+    json::advice(&advice).map_err(|why| why.to_string())
 }

@@ -42,6 +42,25 @@ static const char *behind(const char *text, const char *beginning) {
   return *beginning ? NULL : text;
 }
 
+/* Returns the value of the variable of the environment that begins so, NULL if there is none. */
+static const char *variable(const char *beginning) {
+  char **environment = find_environment();
+  const char *value = NULL;
+  for (char **each = environment; each && *each && !value; each++)
+    value = behind(*each, beginning);
+  return value;
+}
+
+/* A set-user-id program does not take orders from its environment. */
+static bool is_privileged(void) {
+  return memlode_call(SYS_getuid) != memlode_call(SYS_geteuid) ||
+         memlode_call(SYS_getgid) != memlode_call(SYS_getegid);
+}
+
+MEMLODE_HIDDEN const char *memlode_variable(const char *beginning) {
+  return is_privileged() ? NULL : variable(beginning);
+}
+
 /* The number at the end of the collector's path. */
 static uint32_t number_in(const char *path, uint32_t length) {
   uint32_t number = 0, unit = 1;
@@ -133,15 +152,10 @@ static uint32_t find_ancestor(void) {
 MEMLODE_HIDDEN bool memlode_read_environment(void) {
   if (memlode_process.socket_size)
     return true;
-  char **environment = find_environment();
-  if (!environment)
+  if (!find_environment())
     return false;
-  const char *path = NULL;
-  for (char **variable = environment; *variable && !path; variable++)
-    path = behind(*variable, "MEMLODE_COLLECTOR=");
-  /* A set-user-id program does not take orders from its environment. */
-  bool privileged = memlode_call(SYS_getuid) != memlode_call(SYS_geteuid) ||
-                    memlode_call(SYS_getgid) != memlode_call(SYS_getegid);
+  bool privileged = is_privileged();
+  const char *path = variable("MEMLODE_COLLECTOR=");
   uint32_t length = 0;
   while (path && !privileged && path[length] && length < sizeof memlode_process.socket.path) {
     memlode_process.socket.path[length] = path[length];

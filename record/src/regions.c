@@ -40,7 +40,11 @@ MEMLODE_HIDDEN void memlode_switch_regions_locked(void) {
 }
 
 MEMLODE_EXPORT void __memlode_region_start(const char *name) {
-  if (!name || memlode_is_strange_child() || !is_connected() || !is_wanted(name))
+  if (!name || memlode_is_strange_child())
+    return;
+  if (!is_connected())
+    memlode_count_region(name, true);
+  if (!is_connected() || !is_wanted(name))
     return;
   uint64_t signals;
   memlode_lock(&signals);
@@ -50,7 +54,11 @@ MEMLODE_EXPORT void __memlode_region_start(const char *name) {
 }
 
 MEMLODE_EXPORT void __memlode_region_stop(const char *name) {
-  if (!name || memlode_is_strange_child() || !is_connected() || !is_wanted(name))
+  if (!name || memlode_is_strange_child())
+    return;
+  if (!is_connected())
+    memlode_count_region(name, false);
+  if (!is_connected() || !is_wanted(name))
     return;
   uint64_t signals;
   memlode_lock(&signals);

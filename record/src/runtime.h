@@ -215,6 +215,8 @@ MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);
 
 /* address.c: finds the collector's address. False while there is no environment to look into. */
 MEMLODE_HIDDEN bool memlode_read_environment(void);
+/* Returns what the environment has behind `NAME=`; NULL if it has none, or gives no orders to this program. */
+MEMLODE_HIDDEN const char *memlode_variable(const char *beginning);
 /* Returns whether a socket's other end is root's or the user's that the program runs as, and of that number
  * if one is given: nobody else may see what the program does. */
 MEMLODE_HIDDEN bool memlode_may_trust(long fd, uint32_t number);
@@ -253,6 +255,9 @@ MEMLODE_HIDDEN void memlode_tell_task(void);
 
 /* regions.c: switches recording off, if no region is open and some are asked for, or on. */
 MEMLODE_HIDDEN void memlode_switch_regions_locked(void);
+
+/* counted.c: turns counters on or off, if those of this region are asked for. */
+MEMLODE_HIDDEN void memlode_count_region(const char *name, bool starts);
 
 /* modules.c: tells a fresh connection about the images it has not heard of. */
 MEMLODE_HIDDEN void memlode_announce_modules_locked(void);

@@ -527,6 +527,27 @@ fn parts_of_objects_are_those_that_each_thread_accesses() {
     assert_eq!(sums, whole);
     // It goes through its half from the beginning to the end.
     assert!(stretches.windows(2).all(|two| two[0]["from"].as_u64() <= two[1]["from"].as_u64()), "{found}");
+    // Its call paths are those of the threads.
+    let by_path = |caller: &[(&str, u64)]| {
+        let rows = found["tables"][2]["rows"].as_array().expect("rows").iter();
+        let is_it =
+            |row: &&Value| row["object"]["symbol"] == "table" && steps(row)[1..].len() == caller.len();
+        let found: Vec<_> = rows.filter(is_it).collect();
+        let [row] = &found[..] else { panic!("{found:?}") };
+        assert!(steps(row)[1..].iter().map(|(name, line)| (&name[..], *line)).eq(caller.iter().copied()));
+        row["stall_cycles"].as_u64().filter(|cycles| *cycles > 0).expect("it misses");
+        (numbers(row), bins(row))
+    };
+    assert_eq!(by_path(&[("main", 12)]).0, [512, 0, 128, 3968, 4096, 128, 8192]);
+    assert_eq!(by_path(&[]), (numbers(rows(0, "\"table\"", 1)[0]), whole));
+    // Without paths, nothing else is different; and each block is accessed twice.
+    let again = recorded.json(&["replay", "trace", "--analyse", "ranges:contexts=0,blocks=yes"]);
+    assert_eq!((&again["tables"][0], &again["tables"][1]), (&found["tables"][0], &found["tables"][1]));
+    let [blocks] = &again["tables"][2]["rows"].as_array().expect("rows")[..] else { panic!("{again}") };
+    let columns = ["blocks", "accesses", "from_block", "p5_block", "p95_block", "to_block", "bin_blocks"];
+    let found = columns.map(|column| blocks[column].as_u64().expect("a number"));
+    assert_eq!(found, [40, 80, 0, 1, 38, 40, 1], "{blocks}");
+    assert_eq!(bins(blocks), [2; 40]);
 }
 
 const MOMENTS: &str = r#"

@@ -254,6 +254,17 @@ fn an_edit_goes_by_its_handle() {
     assert!(rows(&advice, "rejected").iter().all(|row| text(&row["handle"]).len() == 8), "{advice}");
     let found = json(&["whatif", "two-threads", "-m", "generic", "--edit", &handle]);
     assert_eq!((&found["edits"], &found["gain"]), (&best["edits"], &best["gain"]));
+    // What the edit does to a finding is known by the finding's handle, in advice, too.
+    let whole = report("two-threads", "generic");
+    let named: BTreeSet<String> = rows(&whole, "findings").iter().map(|row| text(&row["handle"])).collect();
+    for outcome in [&found, best] {
+        let changes = rows(&outcome["comparison"], "lines").iter().flat_map(|row| rows(row, "findings"));
+        let found: BTreeSet<String> = changes.map(text).collect();
+        assert!(!named.is_empty() && found.is_superset(&named), "{found:?} {named:?}");
+        // What else they have is about what threads share.
+        let whole = whole.to_string();
+        assert!(found.iter().all(|handle| whole.contains(&format!("\"{handle}\""))), "{found:?}");
+    }
     // The same edit of another recording, on another machine.
     let edits: Vec<String> = rows(best, "edits").iter().map(text).collect();
     let options: Vec<&str> = edits.iter().flat_map(|edit| ["--edit", edit]).collect();

@@ -1,9 +1,10 @@
 //! Answers that are kept beside a trace: they equal what is computed, to the byte, and are used only where they are right.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -121,6 +122,18 @@ fn copy_below(from: &Path, to: &Path) {
     }
 }
 
+/// Lets everybody read a folder and all in it, and nobody write.
+fn make_read_only(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => make_read_only(&path),
+            false => fs::set_permissions(&path, Permissions::from_mode(0o555)).expect("a mode"),
+        }
+    }
+    fs::set_permissions(folder, Permissions::from_mode(0o555)).expect("a mode");
+}
+
 /// The answers beside a trace.
 fn kept(trace: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(trace.join("results")).into_iter().flatten();
@@ -192,6 +205,30 @@ fn a_copy_brings_its_answers_along_until_it_is_changed() {
     fs::write(&thread, bytes).expect("a file");
     let changed = run(folder.path(), &["report", "elsewhere", "--json"]);
     assert!(!is_kept(&changed) && stderr(&changed).contains("this one was changed"), "{}", stderr(&changed));
+}
+
+/// If nobody may write to the folder of the trace, the answer is printed all the same, and nothing is kept.
+#[test]
+fn a_trace_that_cannot_be_written_to_is_no_error() {
+    let (folder, trace) = copy("one");
+    let program = folder.path().join("memlode");
+    fs::copy(memlode().get_program(), &program).expect("a copy");
+    let computed = stdout(&succeed(folder.path(), &["report", "one", "--no-keep"]));
+    make_read_only(folder.path());
+    let mut command = Command::new(&program);
+    // Modes do not hold the superuser.
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    command.env_remove("MEMLODE_RESULTS").current_dir(folder.path());
+    let output = command.args(["report", "one", "--machine", "generic"]).output().expect("memlode runs");
+    // So that the folders can be removed by others than the superuser.
+    for path in [folder.path(), &trace, &trace.join("threads")] {
+        fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a mode");
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!((stdout(&output), kept(&trace)), (computed, Vec::new()));
+    assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
 }
 
 #[test]

@@ -44,6 +44,87 @@ fn page_faults_are_counted_to_the_page() {
     assert!((790.0..=810.0).contains(&more), "{more} faults more");
 }
 
+const REGIONS: &str = r#"
+#include <memlode.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static void touch(long pages) {
+  char *fresh = mmap(0, 4096 * pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  madvise(fresh, 4096 * pages, MADV_NOHUGEPAGE);
+  for (long i = 0; i < pages; i++) ((volatile char *)fresh)[4096 * i] = 1;
+}
+static void *work(void *pages) {
+  touch((long)pages);
+  return 0;
+}
+int main(int count, char **words) {
+  pthread_t other;
+  touch(3000);
+  for (int i = 0; i < 4; i++) {
+    memlode_start("part");
+    memlode_start("part");
+    touch(100);
+    memlode_stop("part");
+    pthread_create(&other, 0, work, (void *)25L);
+    pthread_join(other, 0);
+    memlode_stop("part");
+    memlode_start("another");
+    touch(500);
+    memlode_stop("another");
+  }
+  return count > 1 && !strcmp(words[1], "fail");
+}
+"#;
+
+/// The pages that a region touches for the first time are its faults, of all threads; also in a program that another compiler
+/// made. A thread's stack takes some, too.
+#[test]
+fn a_region_has_its_own_counts() {
+    let folder = shared_folder("stat-regions");
+    fs::write(folder.join("regions.c"), REGIONS).expect("a source");
+    let include = format!("-I{}", installation().join("include").display());
+    let built = memlode()
+        .env("MEMLODE_HOME", installation())
+        .current_dir(&folder)
+        .args(["cc", "-O1", "-pthread", "regions.c", "-o", "built"])
+        .output()
+        .expect("memlode runs");
+    assert!(built.status.success(), "{}", stderr(&built));
+    let plain = std::process::Command::new("cc")
+        .current_dir(&folder)
+        .args(["-O1", "-pthread", &include, "regions.c", "-o", "plain"])
+        .status();
+    assert!(plain.expect("a compiler").success());
+    let stat = |words: &[&str]| {
+        let mut command = memlode();
+        command.env("MEMLODE_HOME", installation()).current_dir(&folder).arg("stat");
+        command.args(["--rounds", "2", "--no-simulation"]).args(words).output().expect("memlode runs")
+    };
+    for program in ["./built", "./plain"] {
+        let count = |region: &[&str], event: &str| {
+            let output = stat(&[region, &["--json", "--", program]].concat());
+            assert!(output.status.success(), "{}", stderr(&output));
+            let found: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+            assert_eq!(found["region"].as_str(), region.last().copied());
+            let row = of(&found, "software", "event", event);
+            row["interval"]["middle"].as_f64().unwrap_or_else(|| panic!("{row}"))
+        };
+        let part = count(&["--region", "part"], "minor-faults");
+        assert!((500.0..600.0).contains(&part), "{program}: {part} faults");
+        let another = count(&["--region", "another"], "minor-faults");
+        assert!((2000.0..2040.0).contains(&another), "{program}: {another} faults");
+        assert!(count(&[], "minor-faults") > 5400.0, "{program}");
+        let clocks = [&["--region", "part"][..], &[]].map(|region| count(region, "task-clock"));
+        assert!(0.0 < clocks[0] && clocks[0] < clocks[1], "{program}: {clocks:?}");
+    }
+    let never = stat(&["--region", "nowhere", "--", "./plain"]);
+    assert_one_sentence(&never, &["never was between memlode_start(\"nowhere\")"]);
+    let failed = stat(&["--region", "part", "--", "./plain", "fail"]);
+    assert_one_sentence(&failed, &["exited with status 1"]);
+}
+
 /// On any machine, every ratio is measured, or has a reason why not.
 #[test]
 fn no_ratio_is_a_silent_zero() {

@@ -132,6 +132,10 @@ class Exports(unittest.TestCase):
         misses = [f"misses_{level}" for level in self.report["total"]["misses"]]
         return ["accesses", "reads", "writes", *misses, "stall_cycles", "wait_cycles"]
 
+    def counters(self):
+        """The metrics that are also known over time, as the analysis has no cost model: in the names of tracks."""
+        return set(self.metrics()) - {"reads", "writes", "wait_cycles"}
+
     def test_tables(self):
         """CSV and both forms of Arrow have the report's numbers, and the page has all their columns."""
         self.export("csv", "--table", "all,strides,timeline", "--format", "csv")
@@ -233,6 +237,38 @@ class Exports(unittest.TestCase):
             paths[path[::-1]] += row["accesses"]
         self.assertEqual(paths, expected)
 
+    def test_ranges(self):
+        """Parts of blocks are those that a reader finds who follows blocks and calls in the trace's text."""
+        by_thread, by_path = naive_offsets(self.memlode_text("dump"))
+        folder = self.export("ranges", "--table", "ranges", "--format", "arrow")
+        rows = {
+            name: [row for row in pa.ipc.open_file(folder / f"{name}.arrow").read_all().to_pylist()
+                   if row["object_kind"] == "heap"]
+            for name in ("ranges", "ranges_by_context")
+        }  # fmt: skip
+        made = lambda row: tuple(map(word, row["allocation_path"][::-1]))  # noqa: E731
+        self.assertEqual(len(by_thread), 2)
+        self.assertEqual({(made(row), f"0.{row['thread']}") for row in rows["ranges"]}, set(by_thread))
+        for row in rows["ranges"]:
+            offsets = sorted(by_thread[made(row), f"0.{row['thread']}"])
+            width, count = row["bin_bytes"], len(offsets)
+            bins = Counter(offset // width for offset in offsets)
+            self.assertEqual(row["bins"], [bins[number] for number in range(len(row["bins"]))])
+            down = lambda offset: offset // width * width  # noqa: E731,B023
+            first, low, high, last = (offsets[at] for at in (0, -(-count // 20) - 1, -(-count * 19 // 20) - 1, -1))
+            end = lambda offset: min(down(offset) + width, row["object_bytes"])  # noqa: E731,B023
+            found = [row[name] for name in ("accesses", "from", "p5", "p95", "to")]
+            self.assertEqual(found, [count, down(first), down(low), end(high), end(last)])
+        found = defaultdict(Counter)
+        for row in rows["ranges_by_context"]:
+            functions = zip(row["path_functions"], row["path_inlined"])
+            path = tuple(word(name) for name, inlined in functions if not inlined)
+            found[made(row), path[::-1]].update({at: count for at, count in enumerate(row["bins"]) if count})
+        width = rows["ranges"][0]["bin_bytes"]
+        expected = {key: Counter(offset // width for offset in offsets) for key, offsets in by_path.items()}
+        self.assertEqual(found, expected)
+        self.assertIn((("main", "work"), ("main", "work", "deep")), found)
+
     def test_pprof(self):
         """Read by pprof's own schema."""
         raw = gzip.decompress(self.export("odd.pb.gz").read_bytes())
@@ -261,7 +297,12 @@ class Exports(unittest.TestCase):
             profile = json.loads(self.export("odd.firefox.json", "--metric", metric).read_text())
             threads = profile["threads"]
             self.assertEqual(sum(sum(thread["samples"]["weight"]) for thread in threads), total)
+        # Over time, what the analysis has that knows no cost model.
+        counters = {counter["name"]: sum(counter["samples"]["count"]) for counter in profile["counters"]}
+        totals = dict(zip(self.metrics(), self.totals()))
+        self.assertEqual(counters, {name: totals[name] for name in self.counters()})
         self.assertEqual(len(threads), 2)
+        self.assertFalse(json.loads(self.export("f.firefox.json", "--only", "F1").read_text()).get("counters"))
 
     def test_firefox_profiler(self):
         """The Firefox Profiler's own reader has a call tree for each thread, which sums up to the metric."""
@@ -269,12 +310,17 @@ class Exports(unittest.TestCase):
             total = self.totals()[self.metrics().index(metric)]
             with Profiler(self.export("read.firefox.json", "--metric", metric), self.root) as profiler:
                 threads = profiler.ask("thread", "list", "--limit", "0")["threads"]
+                counters = profiler.ask("counter", "list")["counters"]
+                infos = [profiler.ask("counter", "info", counter["counterHandle"]) for counter in counters]
                 trees = [
                     profiler.ask("thread", "samples-top-down", "--limit", "100000", "--include-idle",
                                  "--thread", thread["threadHandle"])["regularCallTree"]
                     for thread in threads
                 ]  # fmt: skip
             self.assertEqual(sum(tree["totalSamples"] for tree in trees), total, metric)
+            # It has the counters, and draws something of each.
+            self.assertEqual({info["name"] for info in infos}, self.counters())
+            self.assertTrue(all(info["sampleCount"] > 100 and sum(info["graph"]) > 0 for info in infos), infos)
             for tree in trees:
                 self.assertEqual(sum(child["totalSamples"] for child in tree["children"]), tree["totalSamples"])
         # What was inlined stands below the function that it was inlined into, and the data below that.
@@ -368,11 +414,12 @@ def word(name):
     return re.match(r"\w*", name).group().replace("quoted", "quo")
 
 
-def naive_paths(text):
-    """Accesses by call path, the outermost function first and recursion folded, of a trace without ranges."""
-    stacks, paths = defaultdict(list), Counter()
+def followed(text):
+    """Accesses and blocks of a trace without ranges, each as kind, thread, address, bytes and call path: the outermost
+    function first, recursion folded."""
+    stacks = defaultdict(list)
     for line in text.splitlines()[1:]:
-        thread, _, kind, address, _, _, function, *_ = line.split("\t")
+        thread, _, kind, address, size, _, function, *_ = line.split("\t")
         frames = stacks[thread]
         if kind == "enter":
             while frames and frames[-1][1] <= int(address, 16):
@@ -381,13 +428,33 @@ def naive_paths(text):
         elif kind == "exit":
             if frames and frames[-1][0] == word(function):
                 frames.pop()
-        elif kind in ("load", "store"):
+        elif kind in ("load", "store", "alloc", "free"):
             path = []
             for name, _ in frames:
                 path = path[: path.index(name)] if name in path else path
                 path.append(name)
-            paths[tuple(path)] += 1
-    return paths
+            yield kind, thread, int(address, 16), 0 if size == "-" else int(size), tuple(path)
+
+
+def naive_paths(text):
+    """Accesses by call path."""
+    return Counter(path for kind, *_, path in followed(text) if kind in ("load", "store"))
+
+
+def naive_offsets(text):
+    """Offsets of accesses in their blocks, by the path of the allocation and by thread, and by path of the access."""
+    blocks, by_thread, by_path = {}, defaultdict(list), defaultdict(list)
+    for kind, thread, address, size, path in followed(text):
+        if kind == "alloc":
+            blocks[address] = (size, path)
+        elif kind == "free":
+            blocks.pop(address, None)
+        else:
+            for base, (length, made) in blocks.items():
+                if base <= address < base + length:
+                    by_thread[made, thread].append(address - base)
+                    by_path[made, path].append(address - base)
+    return by_thread, by_path
 
 
 def plain(value):

@@ -56,6 +56,7 @@ ANALYSES = [
     "contexts",
     "locks",
     "ranges",
+    "ranges:contexts=0,blocks=yes",
     "reloads:least=1,share=0",
     "reuse",
     "shared:least=2",
@@ -146,6 +147,7 @@ class Parts(unittest.TestCase):
                 self.assertEqual(cuts["accesses"], "chunks")
                 self.assertEqual(cuts["shared:rule=source"], "chunks")
                 self.assertEqual(cuts["reuse"], "stretches")
+                self.assertEqual(cuts["ranges:contexts=0,blocks=yes"], "stretches")
                 self.assertEqual(cuts["shared:least=2"], "lines")
                 self.assertEqual(cuts["alias:least=1"], "threads")
                 self.assertEqual(cuts["strides"], "whole")

@@ -28,6 +28,7 @@ mod addresses;
 mod analyses;
 mod analysis;
 mod arguments;
+mod bins;
 mod bytes;
 mod callers;
 mod carried;

@@ -12,7 +12,7 @@ use memlode_analyses::{
     Arguments, BadPart, Blocks, Findings, Merged, Reads, Registered, Running, View, all, findings_of,
 };
 use memlode_attribute::annotate::{
-    AnnotatedAccesses, BlockEvent, Cells, EventCell, Extras, Life, Options, PathStep, SyncEvent,
+    AnnotatedAccesses, BlockEvent, Cells, EventCell, Extras, Life, Options, PathStep, SyncEvent, WithinObject,
 };
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
 use memlode_machine::Machine;
@@ -181,7 +181,8 @@ fn columns(rows: &[(u64, Row)], with_blocks: bool) -> AnnotatedAccesses {
         events.cell.push(cell);
         events.level.push(level);
         // Chunks by themselves know no objects, as they know no levels.
-        events.place.push((number % 777, 777 * u64::from(level)));
+        let (offset, bytes) = (number % 777, 777 * u64::from(level));
+        events.place.push(WithinObject { offset, bytes, block: number / 2 });
         events.path.push((number % (recorded().cells.paths.len() as u64 + 1)) as u32);
     }
     events
@@ -316,13 +317,15 @@ fn split(
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 16] = [
+const ARGUMENTS: [(&str, &str); 18] = [
     ("accesses", ""),
     ("accesses", "misses=yes"),
     ("alias", "least=1"),
     ("contexts", ""),
     ("locks", ""),
     ("ranges", ""),
+    ("ranges", "contexts=0,blocks=yes"),
+    ("ranges", "blocks=yes"),
     ("reloads", "least=1,share=0"),
     ("shared", "least=2"),
     ("shared", "rule=source"),

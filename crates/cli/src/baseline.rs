@@ -13,7 +13,7 @@ use memlode_machine::Machine;
 use memlode_report::names::demangle_short;
 use memlode_report::notes::{self, is_empty, nothing_decoded, nothing_recorded, sentences};
 use memlode_report::render::terminal;
-use memlode_report::{NamedComparison, Note, build};
+use memlode_report::{NamedComparison, Note, Report, build};
 use memlode_trace::Trace;
 use memlode_whatif::advise::Baseline;
 use memlode_whatif::host::{AllocatorFactory, Host, ReplayProgress};
@@ -101,13 +101,16 @@ impl Host for Terminal {
     }
 }
 
+/// Builds the report of a run without edits.
+pub fn as_it_is(run: &Baseline) -> Report {
+    let costs = CostModel::new(&run.profile, run.trace.sites(), &run.machine);
+    build::what_if::side(run, findings_of(&run.trace, &run.machine, &run.profile, &costs))
+}
+
 /// Compares two runs, with what analyses find in each. What placement alone changes is that of the first.
 pub fn compared(sides: [&Baseline; 2]) -> Result<NamedComparison> {
     let cycles = sides.map(|side| side.cycles().run);
     let noise = sides[0].noise()?.range();
-    let [before, after] = sides.map(|side| {
-        let costs = CostModel::new(&side.profile, side.trace.sites(), &side.machine);
-        build::what_if::side(side, findings_of(&side.trace, &side.machine, &side.profile, &costs))
-    });
+    let [before, after] = sides.map(as_it_is);
     Ok(build::comparison(&before, &after, cycles, Some(noise)))
 }

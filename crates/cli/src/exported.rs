@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use memlode_analyses::{Arguments, BadArgument, Reads, Run, all, findings_of};
 use memlode_attribute::sharing::Order;
 use memlode_attribute::{CostModel, Profile};
+use memlode_export::over_time::{OverTime, every, over_time};
 use memlode_export::tables::{Counted, ExportedTable, ReportTable, of_analysis};
 use memlode_machine::Machine;
 use memlode_report::render::note;
@@ -94,6 +95,20 @@ impl Wishes {
             }
         }
         Ok(tables)
+    }
+}
+
+/// Returns the counts of a trace over the time of its run.
+pub fn counters(trace: &Arc<Trace>, machine: &str) -> Result<Vec<OverTime>> {
+    let accesses = trace.chunks().iter().map(|chunk| chunk.accesses()).sum();
+    let mut run = Run::default();
+    let timeline = accesses::known("timeline").context("there is no analysis `timeline`")?;
+    let added = run.add(&timeline, &Arguments::one("every", every(accesses)));
+    added.map_err(|BadArgument(why)| anyhow!("timeline: {why}"))?;
+    let analysed = Job::new(machine, |_| Ok(Wanted::Accesses(run)))?.run(trace.clone())?;
+    match &analysed.found {
+        Found::Accesses(tables) => Ok(tables.iter().flat_map(over_time).collect()),
+        _ => bail!("a time line was asked for, and something else was found"),
     }
 }
 

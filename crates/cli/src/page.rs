@@ -194,7 +194,12 @@ impl Subject<'_> {
         let compute = || {
             let baseline = baseline::count(self.trace.clone(), self.machine.clone(), None, None)?;
             let found = advise(&baseline, Effort { types: TYPES, reports: Some(REPORTS) })?;
-            let advice = build::what_if::advice(&baseline, &found, baseline.noise()?.range());
+            let advice = build::what_if::advice(
+                &baseline,
+                &baseline::as_it_is(&baseline),
+                &found,
+                baseline.noise()?.range(),
+            );
             let notes = baseline::notes(&baseline);
             Ok(CommandAnswer { notes, ..CommandFindings::Advice(Box::new(advice)).into() })
         };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 
 use perf_event::events::{Raw, Software as KernelSoftware};
 use perf_event::{Builder, Counter};
@@ -22,6 +23,10 @@ pub enum CounterEvent {
 pub enum Target {
     /// The next program that this thread starts, from its `exec` on.
     NextProgram,
+    /// The next program that this thread starts, while its counters are on. They are off, and the
+    /// program turns them on and off itself, by [`CounterGroup::descriptors`]. This thread must end
+    /// once it has started the program, as it would be counted, too.
+    Region,
     /// A process that runs, from [`CounterGroup::start`] on.
     Process(u32),
 }
@@ -38,7 +43,7 @@ pub struct Reading {
 }
 
 /// The kernel, as far as counters go.
-pub trait Kernel {
+pub trait Kernel: Sync {
     /// Opens counters that count at the same time or not at all.
     ///
     /// # Errors
@@ -58,7 +63,10 @@ pub trait Kernel {
 }
 
 /// Counters that count at the same time.
-pub trait CounterGroup {
+pub trait CounterGroup: Send {
+    /// Returns the descriptors by which all counters are turned on and off.
+    fn descriptors(&self) -> Vec<RawFd>;
+
     /// Starts the counters of a process that runs already.
     ///
     /// # Errors
@@ -87,11 +95,11 @@ impl Kernel for Linux {
         with_kernel: bool,
     ) -> io::Result<Box<dyn CounterGroup>> {
         let groups = match target {
-            Target::NextProgram => vec![group(events, None, with_kernel)?],
+            Target::NextProgram | Target::Region => vec![group(events, target, with_kernel)?],
             Target::Process(pid) => {
                 let mut groups = Vec::new();
                 for thread in threads(pid)? {
-                    match group(events, Some(thread), with_kernel) {
+                    match group(events, Target::Process(thread), with_kernel) {
                         Ok(group) => groups.push(group),
                         // The thread ended meanwhile.
                         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
@@ -120,6 +128,10 @@ impl Kernel for Linux {
 }
 
 impl CounterGroup for LinuxGroup {
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.0.iter().filter_map(|group| group.first()).map(AsRawFd::as_raw_fd).collect()
+    }
+
     fn start(&mut self) -> io::Result<()> {
         self.0.iter_mut().filter_map(|group| group.first_mut()).try_for_each(Counter::enable_group)
     }
@@ -140,15 +152,16 @@ impl CounterGroup for LinuxGroup {
 }
 
 /// Opens one group, of the calling thread's next program or of another thread.
-fn group(events: &[CounterEvent], thread: Option<u32>, with_kernel: bool) -> io::Result<Vec<Counter>> {
+fn group(events: &[CounterEvent], target: Target, with_kernel: bool) -> io::Result<Vec<Counter>> {
     let mut counters: Vec<Counter> = Vec::new();
     for event in events {
         let mut builder = builder(*event);
         // The leader starts all.
         builder.inherit(true).exclude_kernel(!with_kernel).enabled(!counters.is_empty());
-        match thread {
-            Some(thread) => builder.observe_pid(thread as libc::pid_t),
-            None => builder.enable_on_exec(counters.is_empty()),
+        match target {
+            Target::Process(thread) => builder.observe_pid(thread as libc::pid_t),
+            Target::NextProgram => builder.enable_on_exec(counters.is_empty()),
+            Target::Region => &mut builder,
         };
         let counter = match counters.first_mut() {
             Some(leader) => builder.build_with_group(leader)?,

@@ -22,6 +22,9 @@ pub struct Stat {
     pub command: Vec<String>,
     /// The process that ran already.
     pub pid: Option<u32>,
+    /// The region of the program that was counted; none if all of it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// Name of the table of events, if there is one of this processor.
     pub processor: Option<String>,
     /// Seconds of each run, or of each stretch of a process that ran already.

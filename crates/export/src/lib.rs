@@ -24,7 +24,7 @@
 //! attribute::annotate ──► Events, Cells ──► Encoder ──► Table ──► ipc: an Arrow stream, Python's capsules
 //!                                              └── Names ───────► ndjson: one object a line
 //! Report, Profile ──┬──► tables ──► Table ──► ipc, formats::csv
-//!                   ├──► stacks ──► formats::{callgrind, folded, pprof, firefox}
+//!                   ├──► stacks ──► formats::{callgrind, folded, pprof, firefox ◄── over_time}
 //!                   └──► formats::sarif
 //! ```
 //! An [`ArrowTable`] is a record batch in the layout of the Arrow columnar format, without a library of arrays: its columns are moved here
@@ -36,6 +36,7 @@ pub mod formats;
 pub mod ipc;
 mod names;
 pub mod ndjson;
+pub mod over_time;
 pub mod request;
 pub mod samples;
 pub mod stacks;

@@ -16,7 +16,8 @@ use memlode_trace::Trace;
 use serde_json::{Map, Value, json};
 
 /// Arguments that make something of a small trace.
-const ARGUMENTS: [(&str, &str); 2] = [("working-set", "every=10000"), ("timeline", "every=10000")];
+const ARGUMENTS: [(&str, &str); 3] =
+    [("working-set", "every=10000"), ("timeline", "every=10000"), ("ranges", "blocks=yes")];
 
 const STYLE: Style = Style { colours: false, width: 100, top: 10 };
 

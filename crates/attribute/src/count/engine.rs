@@ -7,6 +7,7 @@ use memlode_simulate::{
 use memlode_trace::event::{SyncKind, ThreadId};
 use memlode_trace::sites::SiteId;
 
+use crate::objects::WithinObject;
 use crate::objects::classes::{ClassId, Classes};
 use crate::objects::paths::{PathId, Paths};
 
@@ -141,9 +142,8 @@ pub trait Engine {
         false
     }
 
-    /// Reports where in its object the next access lies: its offset and the object's size; `None`
-    /// if no object is known.
-    fn at(&mut self, _place: Option<(u64, u64)>) {}
+    /// Reports where in its object the next access lies; `None` if no object is known.
+    fn at(&mut self, _place: Option<WithinObject>) {}
 
     /// Returns whether [`Engine::synced`] is to be called.
     fn takes_syncs(&self) -> bool {

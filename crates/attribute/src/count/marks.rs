@@ -95,8 +95,11 @@ impl<E: Engine> Profiler<E> {
             false => stream.stack.path(&mut self.memory.paths, self.sites.names.as_deref()),
         };
         let class = self.memory.classes.of_heap(site, path, stream.stack.dormant, facts.ty);
-        self.memory.classes.count(class, bytes);
-        stream.objects.insert(base, bytes, class);
+        let before = self.memory.classes.count(class, bytes);
+        let slot = stream.objects.insert(base, bytes, class);
+        if let Some(slot) = slot.filter(|_| self.caches.takes_places()) {
+            stream.objects.set_order(slot, before);
+        }
         Some(class)
     }
 }

@@ -22,10 +22,10 @@ use crate::count::route::{Direct, Route};
 use crate::count::single_line::SiteFacts;
 use crate::count::straddling::CutAccess;
 use crate::counts::Counts;
-use crate::objects::Objects;
 use crate::objects::classes::{ClassId, Classes, Home};
 use crate::objects::paths::Paths;
 use crate::objects::stacks::ThreadStack;
+use crate::objects::{Objects, WithinObject};
 use crate::profile::{Cell, Profile};
 use crate::residencies::{LineFetch, Residencies};
 #[cfg(doc)]
@@ -397,8 +397,11 @@ impl<E: Engine> Profiler<E> {
     #[inline(always)]
     fn tell_place(&mut self, stream: &Stream, address: u64) {
         if self.caches.takes_places() {
-            let block = stream.objects.find(address).map(|slot| stream.objects.block(slot));
-            self.caches.at(block.map(|(base, bytes)| (address.wrapping_sub(base), bytes)));
+            let place = stream.objects.find(address).map(|slot| {
+                let (base, bytes) = stream.objects.block(slot);
+                WithinObject { offset: address.wrapping_sub(base), bytes, block: stream.objects.order(slot) }
+            });
+            self.caches.at(place);
         }
     }
 

@@ -113,12 +113,13 @@ impl Classes {
         (&class.home, class.element)
     }
 
-    /// Counts one more object.
-    pub fn count(&mut self, class: ClassId, bytes: u64) {
+    /// Counts one more object. Returns the number of those before it.
+    pub fn count(&mut self, class: ClassId, bytes: u64) -> u64 {
         let class = &mut self.classes[class.0 as usize];
         class.objects += 1;
         // A damaged trace may claim anything.
         class.bytes = class.bytes.saturating_add(bytes);
+        class.objects - 1
     }
 
     /// Adds the classes of another shard of the same trace, and returns their numbers here. Both

@@ -40,6 +40,18 @@ const SHARED: u32 = UNSET - 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockSlot(pub u32);
 
+/// The place of an access in its object. All are 0 where no object is known, as for stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WithinObject {
+    /// Its offset in bytes.
+    pub offset: u64,
+    /// The object's size in bytes.
+    pub bytes: u64,
+    /// The number of the object's block among those of its class, in order of allocation, from 0.
+    /// Globals are the only ones of their class.
+    pub block: u64,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Block {
     base: u64,
@@ -66,6 +78,8 @@ pub struct Objects {
     found: Granules,
     /// First and last address of ranges that are all of one class.
     uniform: [(u64, u64); 4],
+    /// The order of allocation of each slot's block, as far as it was set.
+    orders: Vec<u64>,
 }
 
 /// A range that has no address.
@@ -81,6 +95,7 @@ impl Default for Objects {
             large: BTreeMap::new(),
             found: Granules::default(),
             uniform: [NOWHERE; 4],
+            orders: Vec::new(),
         }
     }
 }
@@ -249,6 +264,20 @@ impl Objects {
         (base, bytes)
     }
 
+    /// Sets the number of a slot's block among those of its class, in order of allocation.
+    pub fn set_order(&mut self, slot: BlockSlot, order: u64) {
+        let index = slot.0 as usize;
+        if self.orders.len() <= index {
+            self.orders.resize(index + 1, 0);
+        }
+        self.orders[index] = order;
+    }
+
+    /// Returns the number that [`Objects::set_order`] set; 0 if none was set.
+    pub fn order(&self, slot: BlockSlot) -> u64 {
+        self.orders.get(slot.0 as usize).copied().unwrap_or(0)
+    }
+
     /// Returns where the next block begins behind an address that no block has, up to the address
     /// `last`.
     pub fn next_block(&self, address: u64, last: u64) -> Option<u64> {
@@ -296,6 +325,9 @@ impl Objects {
         let block = &mut self.blocks[slot.0 as usize];
         self.found.set(block.base, block.base + block.bytes, UNSET);
         block.bytes = 0;
+        if let Some(order) = self.orders.get_mut(slot.0 as usize) {
+            *order = 0;
+        }
         self.unused.push(slot);
     }
 

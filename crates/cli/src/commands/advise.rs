@@ -78,7 +78,12 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
             let patch = patch_of(&baseline, &advised, &args)?;
             fs::write(file, patch).with_context(|| format!("cannot write {}", file.display()))?;
         }
-        let found = build::what_if::advice(&baseline, &advised, baseline.noise()?.range());
+        let found = build::what_if::advice(
+            &baseline,
+            &baseline::as_it_is(&baseline),
+            &advised,
+            baseline.noise()?.range(),
+        );
         Ok(CommandAnswer {
             notes: baseline::notes(&baseline),
             ..CommandFindings::Advice(Box::new(found)).into()

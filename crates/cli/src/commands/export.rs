@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
 use memlode_export::formats;
 use memlode_export::ipc::{StreamWriter, write_file};
+use memlode_export::over_time::OverTime;
 use memlode_export::stacks::Stacks;
 use memlode_export::tables::ExportedTable;
 use memlode_machine::Machine;
@@ -23,7 +24,7 @@ use super::report::{MachineArgs, OnlyArgs, OrderArgs};
 use crate::args::traces::TraceArgs;
 use crate::baseline;
 use crate::door::{Door, Form};
-use crate::exported::{Reported, Wishes};
+use crate::exported::{Reported, Wishes, counters};
 use crate::python::{become_python, option};
 use crate::sampled;
 
@@ -148,7 +149,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 let advice = args.advise.then(|| advice(&args, &trace)).transpose()?;
                 to_file(&args.to, |out| formats::sarif::write(out, report, advice.as_ref()))?;
             }
-            _ => profile(&args, format, &trace, &Stacks::of(&found.counted()))?,
+            _ => {
+                // A finding has its stacks; what else happened meanwhile is not part of it.
+                let is_whole = format == Format::Firefox && args.only.only.is_empty();
+                let counters = is_whole.then(|| counters(&trace, &args.machine.machine)).transpose()?;
+                let stacks = Stacks::of(&found.counted());
+                profile(&args, format, &trace, &stacks, &counters.unwrap_or_default())?;
+            }
         }
     }
     Ok(ExitCode::from(OK))
@@ -201,7 +208,7 @@ fn samples(args: &Args, format: Format, directory: &Path) -> Result<()> {
         command => command.to_vec(),
     };
     let stacks = memlode_export::samples::stacks(&recording, command);
-    profile(args, format, &trace, &stacks)
+    profile(args, format, &trace, &stacks, &[])
 }
 
 /// Writes every access, or tables, by the Python package, which has pyarrow's writer.
@@ -236,7 +243,7 @@ fn advice(args: &Args, trace: &Arc<Trace>) -> Result<Advice> {
     let machine = Machine::find(&args.machine.machine)?;
     let baseline = baseline::count(trace.clone(), machine, None, args.order.order())?;
     let advised = advise(&baseline, Effort { types: TYPES, reports: None })?;
-    Ok(build::what_if::advice(&baseline, &advised, baseline.noise()?.range()))
+    Ok(build::what_if::advice(&baseline, &baseline::as_it_is(&baseline), &advised, baseline.noise()?.range()))
 }
 
 /// Writes one table to a file, or several to a folder.
@@ -274,7 +281,7 @@ fn write_table(format: Format, table: &ExportedTable, out: &mut dyn Write) -> io
 }
 
 /// Writes stacks in one of the formats of profilers.
-fn profile(args: &Args, format: Format, trace: &Trace, stacks: &Stacks) -> Result<()> {
+fn profile(args: &Args, format: Format, trace: &Trace, stacks: &Stacks, counters: &[OverTime]) -> Result<()> {
     let usual = if trace.is_sampled() { "weight" } else { "wait_cycles" };
     let wanted = args.metric.as_deref().unwrap_or(usual);
     let metric = stacks.metric(wanted).with_context(|| {
@@ -284,7 +291,7 @@ fn profile(args: &Args, format: Format, trace: &Trace, stacks: &Stacks) -> Resul
     to_file(&args.to, |out| match format {
         Format::Folded => formats::folded::write(out, stacks, metric),
         Format::Pprof => formats::pprof::write(out, stacks, metric),
-        Format::Firefox => formats::firefox::write(out, trace, stacks, metric),
+        Format::Firefox => formats::firefox::write(out, trace, stacks, metric, counters),
         _ => formats::callgrind::write(out, stacks),
     })
 }

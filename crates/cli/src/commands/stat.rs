@@ -1,6 +1,7 @@
 //! `memlode stat`: events of the kernel and ratios of the processor's counters, run by run.
 
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use memlode_counters::kernel::Linux;
 use memlode_counters::stat::{FORMAT, FunctionTable, Stat, VERSION};
 use memlode_counters::table::EventTable;
 use memlode_machine::Machine;
-use memlode_measure::process::{AddressLayout, RunLimits, StopFlag};
-use memlode_measure::stat::{StatError, StatPlan, compare, not_run, sampled_functions, stat};
+use memlode_measure::process::{AddressLayout, CountedRegion, RunLimits, StopFlag};
+use memlode_measure::stat::{StatError, StatPlan, compare, not_run, sampled_functions, stat, stat_of_region};
 use memlode_report::build;
 use memlode_report::render::terminal;
 use memlode_sample::{SampleSource, name, sample_event};
@@ -29,6 +30,7 @@ use crate::args::launch::LaunchArgs;
 use crate::args::numbers;
 use crate::args::setup::SetupArgs;
 use crate::args::times::parse_duration;
+use crate::install::Install;
 use crate::show::Out;
 use crate::stop::stop_on_signals;
 use crate::{itself, term};
@@ -50,6 +52,9 @@ pub struct Args {
     /// Observe this process, for some time, in the place of a program
     #[arg(long, short, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
+    /// Count what is done between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h> only; nothing is simulated then
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "trace", "per_function"])]
+    region: Option<String>,
     /// With --pid: the length of each stretch that is counted
     #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = parse_duration, requires = "pid")]
     stretch: Duration,
@@ -98,6 +103,7 @@ const AFTER_HELP: &str = "\
   memlode stat -o before.stat -- ./before input
   memlode stat -o after.stat -- ./after input
   memlode diff before.stat after.stat
+  memlode stat --region solve -- ./before input
 
 What the ratios mean, and which are simulated: docs/stat.md.
 Exit status: 0 success, 1 nothing can be counted or the program fails, 2 wrong usage, 130 interrupted.";
@@ -130,7 +136,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.per_function && !args.command.is_empty() {
         found.functions.push(sampled(&args, plan.table.as_ref(), &found, &stop)?);
     }
-    if !args.no_simulation && (found.lacks_ratios() || args.per_function) {
+    if !args.no_simulation && args.region.is_none() && (found.lacks_ratios() || args.per_function) {
         simulate(&args, &machine, &mut found)?;
     }
     if let Some(file) = &args.output {
@@ -148,13 +154,28 @@ pub fn run(args: Args) -> Result<ExitCode> {
 fn counted(args: &Args, plan: &StatPlan, stop: &StopFlag) -> Result<Stat> {
     let launch = args.how.launch(&args.command);
     let limits = RunLimits { stop, longest: Duration::MAX };
-    let mut run = |_| match args.pid {
-        None => launch.run(AddressLayout::GIVEN, limits).map(|sample| sample.wall),
-        Some(pid) => memlode_measure::process::pass(pid, args.stretch, stop),
+    let found = match &args.region {
+        Some(name) => {
+            let library = Install::find()?.runtime();
+            let start = |descriptors: &[RawFd]| {
+                let region = CountedRegion { name, descriptors, library: &library };
+                launch.start(AddressLayout::GIVEN, Some(&region))
+            };
+            let mut finish = |started| launch.finish(started, limits).map(|sample| sample.wall);
+            stat_of_region(plan, name, &Linux, &start, &mut finish)
+        }
+        None => stat(plan, &Linux, &mut |_| match args.pid {
+            None => launch.run(AddressLayout::GIVEN, limits).map(|sample| sample.wall),
+            Some(pid) => memlode_measure::process::pass(pid, args.stretch, stop),
+        }),
     };
-    stat(plan, &Linux, &mut run).map_err(|why| match why {
+    found.map_err(|why| match why {
         StatError::Run(error) => error.into(),
         StatError::Refused(refused) => anyhow::anyhow!("nothing is counted: {}", terminal::refusal(&refused)),
+        StatError::NoRegion(name) => anyhow::anyhow!(
+            "the program never was between memlode_start(\"{name}\") and memlode_stop(\"{name}\"): include <memlode.h> \
+             (docs/control.md), and link the program dynamically or build it by memlode"
+        ),
     })
 }
 

@@ -119,14 +119,27 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
 fn found(baseline: &Baseline, edits: &[Edit], args: &Args, refusal: &OnceCell<Unpatched>) -> Result<WhatIf> {
     if let Some(ty) = &args.search {
         let searched = search(baseline, ty)?;
-        return Ok(build::what_if::searched(baseline, &searched, baseline.noise()?.range()));
+        return Ok(build::what_if::searched(
+            baseline,
+            &baseline::as_it_is(baseline),
+            &searched,
+            baseline.noise()?.range(),
+        ));
     }
     let by_hand = match &args.patch.patch {
         Some(file) => write_patch(baseline, edits, args, file, refusal)?,
         None => Vec::new(),
     };
     let outcome = baseline.outcome(edits)?;
-    Ok(WhatIf { by_hand, ..build::what_if::what_if(baseline, &outcome, baseline.noise()?.range()) })
+    Ok(WhatIf {
+        by_hand,
+        ..build::what_if::what_if(
+            baseline,
+            &baseline::as_it_is(baseline),
+            &outcome,
+            baseline.noise()?.range(),
+        )
+    })
 }
 
 /// Writes the patch of edits, or what of it has to be edited by hand, which it returns; why goes into `refusal`.

@@ -75,7 +75,6 @@ impl Reader {
 
     /// Takes the rest of a chunk in use, which begins with a segment that may not be whole, or may
     /// not have been done. Returns how many of its words count.
-    #[expect(clippy::too_many_arguments, reason = "five of them are what every step of reading needs")]
     fn last(
         &mut self,
         words: &mut [u64],

@@ -224,8 +224,8 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::rc::Rc;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use crate::bias::counters::CounterTable;
@@ -251,21 +251,20 @@ mod tests {
     }
 
     fn swept(lacks: u64, has_unit: bool) -> Result<CounterSweep, CountRefusal> {
-        let context = Rc::new(Cell::new(0));
+        let context = Arc::new(AtomicUsize::new(0));
         let table = EventTable::named("skylake-sp").unwrap();
         let plan =
             CounterSweepPlan { table: &table, contexts: CONTEXTS, passes: 2, time: Duration::MAX, seed: 5 };
         let now = context.clone();
         // What Skylake's events count in the context that runs, of which one does not exist.
-        let kernel = FakeKernel::counting(move |event, _| truth(event, now.get())).refusing(
-            move |event, with_kernel| {
+        let kernel = FakeKernel::counting(move |event, _| truth(event, now.load(Ordering::Relaxed)))
+            .refusing(move |event, with_kernel| {
                 assert!(!with_kernel);
                 (!has_unit || event == CounterEvent::Raw(lacks)).then_some(libc::ENOENT)
-            },
-        );
+            });
         let kernel = FakeKernel { has_unit, most_events: 6, ..kernel };
         sweep(&plan, &kernel, &mut |at| {
-            context.set(at);
+            context.store(at, Ordering::Relaxed);
             Ok(())
         })
         .expect("the program runs")

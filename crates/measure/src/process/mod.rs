@@ -7,4 +7,7 @@ mod run;
 pub use calibrate::{Pinned, calibrate, processors};
 pub use layout::AddressLayout;
 pub(crate) use run::finish;
-pub use run::{Launch, Output, RunLimits, Sample, StopFlag, can_fix_addresses, fix_addresses, pass};
+pub use run::{
+    CountedRegion, Launch, Output, RunLimits, Sample, Started, StopFlag, can_fix_addresses, fix_addresses,
+    pass,
+};

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -43,6 +43,53 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// A program that was started, and is to be waited for.
+#[derive(Debug)]
+pub struct Started {
+    pid: Pid,
+    at: Instant,
+}
+
+/// A region of a program that turns counters on when it enters it, and off when it leaves it.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedRegion<'a> {
+    /// The name that the program gives to `memlode_start`.
+    pub name: &'a str,
+    /// Descriptors of the counters.
+    pub descriptors: &'a [RawFd],
+    /// The library that has the functions, for programs that do not.
+    pub library: &'a Path,
+}
+
+impl CountedRegion<'_> {
+    /// The first descriptor of a counter in the program. Programs take low numbers for themselves.
+    const FIRST: RawFd = 200;
+
+    fn give_to(&self, command: &mut Command) {
+        let last = Self::FIRST + self.descriptors.len() as RawFd - 1;
+        command.env("MEMLODE_COUNT_REGION", format!("{}-{last}:{}", Self::FIRST, self.name));
+        let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
+        let mut preload = self.library.as_os_str().to_owned();
+        if let Some(others) = others {
+            preload.push(":");
+            preload.push(others);
+        }
+        command.env("LD_PRELOAD", preload);
+        let descriptors = self.descriptors.to_vec();
+        let give = move || {
+            for (number, descriptor) in (Self::FIRST..).zip(&descriptors) {
+                // SAFETY: both are numbers. The copy is inherited by the program.
+                if unsafe { libc::dup2(*descriptor, number) } < 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+            }
+            Ok(())
+        };
+        // SAFETY: duplicating descriptors is one system call each, and touches no memory.
+        unsafe { command.pre_exec(give) };
+    }
+}
+
 /// When a run is given up.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits<'a> {
@@ -79,14 +126,33 @@ impl Launch {
     /// # Errors
     /// If it cannot be started, does not end with success or in time, or it is stopped.
     pub fn run(&self, layout: AddressLayout, limits: RunLimits<'_>) -> Result<Sample, Error> {
+        self.finish(self.start(layout, None)?, limits)
+    }
+
+    /// Starts the program, which may count a region of its own.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(&self, layout: AddressLayout, region: Option<&CountedRegion<'_>>) -> Result<Started, Error> {
         let mut command = self.command(layout)?;
+        if let Some(region) = region {
+            region.give_to(&mut command);
+        }
         let started = Instant::now();
         let child = command.spawn().map_err(|source| Error::NotStarted {
             program: self.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
             source,
         })?;
-        let pid = Pid::from_child(&child);
-        let Ended { status, wall, cpu, user, queued } = finish(pid, started, &self.text(), limits)?;
+        Ok(Started { pid: Pid::from_child(&child), at: started })
+    }
+
+    /// Waits for the end of the program.
+    ///
+    /// # Errors
+    /// If it does not end with success or in time, or it is stopped.
+    pub fn finish(&self, started: Started, limits: RunLimits<'_>) -> Result<Sample, Error> {
+        let Started { pid, at } = started;
+        let Ended { status, wall, cpu, user, queued } = finish(pid, at, &self.text(), limits)?;
         let how = match (status.code(), status.signal()) {
             (Some(0), _) => {
                 let left_behind = rustix::process::test_kill_process_group(pid).is_ok();

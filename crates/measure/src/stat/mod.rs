@@ -11,6 +11,7 @@ mod compare;
 mod functions;
 
 use std::collections::BTreeMap;
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use memlode_counters::kernel::{CounterEvent, CounterGroup, Kernel, Reading, Target};
@@ -25,6 +26,7 @@ pub use compare::compare;
 pub use functions::{EventPeriod, sampled_functions};
 
 use crate::Error;
+use crate::process::Started;
 use crate::stats::{Random, location, random};
 
 /// The program to count, and how often.
@@ -54,7 +56,53 @@ pub fn stat(
     kernel: &dyn Kernel,
     run: &mut dyn FnMut(usize) -> Result<f64, Error>,
 ) -> Result<Stat, StatError> {
-    let mut counting = Counting::new(plan, kernel);
+    let mut each = |counting: &mut Counting<'_>, group: usize, round: usize| {
+        let mut open = counting.open(group)?;
+        open.start()
+            .map_err(|error| StatError::Refused(counting.reason(&error, CounterEvent::Raw(0), false)))?;
+        let took = run(round)?;
+        Ok((open, took))
+    };
+    rounds(plan, &mut Counting::new(plan, kernel), &mut each)
+}
+
+/// Counts what a program does in its region `region`, which turns the counters on and off. `start`
+/// starts the program with their descriptors, and `finish` returns the seconds that it took.
+///
+/// # Errors
+/// Those of `start` and `finish`, and that the program never was in the region.
+pub fn stat_of_region(
+    plan: &StatPlan,
+    region: &str,
+    kernel: &dyn Kernel,
+    start: &(dyn Fn(&[RawFd]) -> Result<Started, Error> + Sync),
+    finish: &mut dyn FnMut(Started) -> Result<f64, Error>,
+) -> Result<Stat, StatError> {
+    let mut counting = Counting { target: Target::Region, ..Counting::new(plan, kernel) };
+    let mut each = |counting: &mut Counting<'_>, group: usize, _: usize| {
+        let begin = || {
+            let open = counting.open(group)?;
+            let started = start(&open.descriptors())?;
+            Ok::<_, StatError>((open, started))
+        };
+        // Once the thread that started the program has ended, nothing of ours is counted with it.
+        let begun = std::thread::scope(|scope| scope.spawn(begin).join());
+        let (mut open, started) = begun.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))?;
+        let took = finish(started)?;
+        match open.was_on() {
+            true => Ok((open, took)),
+            false => Err(StatError::NoRegion(region.into())),
+        }
+    };
+    let found = rounds(plan, &mut counting, &mut each)?;
+    Ok(Stat { region: Some(region.into()), ..found })
+}
+
+/// Opens the counters of a group, runs the program once, and returns the seconds that it took.
+type EachRun<'r> = dyn FnMut(&mut Counting<'_>, usize, usize) -> Result<(OpenCounters, f64), StatError> + 'r;
+
+/// Makes the rounds of a plan.
+fn rounds(plan: &StatPlan, counting: &mut Counting<'_>, each: &mut EachRun<'_>) -> Result<Stat, StatError> {
     let started = Instant::now();
     let mut seconds = Vec::new();
     for round in 0..plan.rounds.max(1) {
@@ -62,21 +110,14 @@ pub fn stat(
             break;
         }
         for group in 0..counting.groups.len().max(1) {
-            let mut open = match counting.open(group) {
-                // It ended meanwhile, and what was counted until then counts.
-                Err(StatError::Refused(CountRefusal::NoProcess { .. })) if !seconds.is_empty() => {
-                    return Ok(counting.result(plan, seconds));
-                }
-                open => open?,
+            let (mut open, took) = match each(counting, group, round) {
+                // It ended or was stopped, and what was counted until then counts.
+                Err(
+                    StatError::Refused(CountRefusal::NoProcess { .. }) | StatError::Run(Error::Interrupted),
+                ) if !seconds.is_empty() => return Ok(counting.result(plan, seconds)),
+                done => done?,
             };
-            open.start()
-                .map_err(|error| StatError::Refused(counting.reason(&error, CounterEvent::Raw(0), false)))?;
-            match run(round) {
-                Ok(took) => seconds.push(took),
-                // What was counted until then counts.
-                Err(Error::Interrupted) if !seconds.is_empty() => return Ok(counting.result(plan, seconds)),
-                Err(error) => return Err(error.into()),
-            }
+            seconds.push(took);
             counting.keep(group, &mut open);
         }
         if counting.all_refused() {
@@ -95,6 +136,9 @@ pub enum StatError {
     /// The process could not be observed at all.
     #[error("the process cannot be observed")]
     Refused(CountRefusal),
+    /// The program never was in the region.
+    #[error("the program never was in the region {0}")]
+    NoRegion(String),
 }
 
 /// The counts of one thing, run by run, until something is refused.
@@ -131,6 +175,19 @@ impl OpenCounters {
     fn start(&mut self) -> std::io::Result<()> {
         let software = self.software.iter_mut().map(|(_, counter)| counter);
         software.chain(&mut self.group).try_for_each(|counter| counter.start())
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        let software = self.software.iter().map(|(_, counter)| counter);
+        software.chain(&self.group).flat_map(|counter| counter.descriptors()).collect()
+    }
+
+    /// Returns whether some counter was on for a while, or none could be read.
+    fn was_on(&mut self) -> bool {
+        let software = self.software.iter_mut().map(|(_, counter)| counter);
+        let mut readings =
+            software.chain(&mut self.group).filter_map(|counter| counter.read().ok()).flatten();
+        readings.next().is_none_or(|first| first.wanted > 0) || readings.any(|next| next.wanted > 0)
     }
 }
 
@@ -233,7 +290,7 @@ impl<'a> Counting<'a> {
                 is_software: matches!(event, CounterEvent::Software(_)),
                 with_kernel,
                 pid: match self.target {
-                    Target::NextProgram => None,
+                    Target::NextProgram | Target::Region => None,
                     Target::Process(pid) => Some(pid),
                 },
             },
@@ -314,6 +371,7 @@ impl<'a> Counting<'a> {
             version: VERSION,
             command: plan.command.clone(),
             pid: plan.pid,
+            region: None,
             processor: self.table.map(|table| table.name.clone()),
             seconds,
             software,
@@ -340,6 +398,7 @@ pub fn not_run(command: Vec<String>) -> Stat {
         version: VERSION,
         command,
         pid: None,
+        region: None,
         processor: None,
         seconds: Vec::new(),
         software: Software::ALL.map(|event| SoftwareCount { event, found: missing() }).into(),

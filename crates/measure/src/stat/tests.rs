@@ -4,6 +4,7 @@ use memlode_counters::stat::{Change, Interval};
 
 use super::fake::FakeKernel;
 use super::*;
+use crate::process::{AddressLayout, Launch, RunLimits, StopFlag};
 
 /// The true counts of each code of Skylake's, in the run of this number.
 fn truth(event: CounterEvent, run: usize) -> u64 {
@@ -104,13 +105,22 @@ fn what_happens_in_the_kernel_is_never_a_silent_zero() {
 #[test]
 fn each_way_of_refusing_reaches_the_result() {
     type Refuses = fn(CounterEvent, bool) -> Option<i32>;
-    let raw: [(Refuses, i32, CountRefusal); 6] = [
+    let raw: [(Refuses, i32, CountRefusal); 11] = [
         (|event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::ENOENT), 2, CountRefusal::NoEvent),
         (|_, _| Some(libc::EACCES), 4, CountRefusal::Paranoid { level: 4, needed: 2 }),
         (|_, _| Some(libc::EPERM), 2, CountRefusal::Forbidden),
         (|_, _| Some(libc::EMFILE), 2, CountRefusal::TooManyFiles),
         (|event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::EINVAL), 2, CountRefusal::DoNotFit),
         (|_, _| Some(libc::ENOSYS), 2, CountRefusal::NoPerf),
+        (|event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::ENODEV), 2, CountRefusal::NoEvent),
+        (
+            |event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::EOPNOTSUPP),
+            2,
+            CountRefusal::NoEvent,
+        ),
+        (|_, _| Some(libc::ENFILE), 2, CountRefusal::TooManyFiles),
+        (|event, _| matches!(event, CounterEvent::Raw(_)).then_some(libc::ENOSPC), 2, CountRefusal::DoNotFit),
+        (|_, _| Some(libc::EBUSY), 2, CountRefusal::Busy),
     ];
     for (refuses, paranoid, expected) in raw {
         let found = counted_by(&FakeKernel { paranoid, ..willing().refusing(refuses) }, Some("icelake-sp"));
@@ -180,4 +190,22 @@ fn a_file_is_read_back_and_changes_are_those_of_the_truth() {
     assert_eq!(improvement.percent, Some(Interval { middle: 75.0, ends: Some((75.0, 75.0)) }));
     assert_eq!(*of(Ratio::L2MissRate), Change::Unlike);
     assert!(matches!(of(Ratio::VirtualCalls), Change::Missing { refusal: CountRefusal::NotCounted { .. } }));
+}
+
+/// The counts of a region are those of its counters; if none of them was ever on, the program was not in it.
+#[test]
+fn a_region_that_the_program_never_enters_is_an_error() {
+    let run = |fake: &FakeKernel| {
+        let words = vec!["true".into()];
+        let launch = Launch { words, ..Launch::default() };
+        let limits = RunLimits { stop: &StopFlag::new(false), longest: Duration::MAX };
+        let start = |_: &[RawFd]| launch.start(AddressLayout::GIVEN, None);
+        let mut finish = |started| launch.finish(started, limits).map(|sample| sample.wall);
+        stat_of_region(&StatPlan { rounds: 1, ..plan(None, None) }, "solve", fake, &start, &mut finish)
+    };
+    let found = run(&willing()).expect("counts");
+    assert_eq!(found.region.as_deref(), Some("solve"));
+    assert_eq!(found.software[0].found.interval().map(|found| found.middle), Some(250_000_000.0));
+    let never = run(&FakeKernel { wanted: 0, ..willing() });
+    assert!(matches!(&never, Err(StatError::NoRegion(name)) if name == "solve"), "{never:?}");
 }

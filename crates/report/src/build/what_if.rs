@@ -23,28 +23,27 @@ pub fn side(baseline: &Baseline, findings: Vec<memlode_analyses::Finding>) -> Re
     report(Inputs { trace, machine, profile, costs, replayed, sharing, findings })
 }
 
-/// Builds the report of the effects of edits on a run. `noise` is the part of the run that
-/// placement alone changes.
-pub fn what_if(baseline: &Baseline, outcome: &EditOutcome, noise: f64) -> model::WhatIf {
-    what_if_beside(baseline, &side(baseline, Vec::new()), outcome, noise)
+/// Builds the report of the effects of edits on a run, whose own report is `as_it_is`. `noise` is the
+/// part of the run that placement alone changes.
+pub fn what_if(baseline: &Baseline, as_it_is: &Report, outcome: &EditOutcome, noise: f64) -> model::WhatIf {
+    what_if_beside(baseline, as_it_is, outcome, noise)
 }
 
 /// Builds the best layout of a type, with those that were tried.
-pub fn searched(baseline: &Baseline, found: &Searched, noise: f64) -> model::WhatIf {
+pub fn searched(baseline: &Baseline, as_it_is: &Report, found: &Searched, noise: f64) -> model::WhatIf {
     let tried = |Trial { edits, gain, .. }: &Trial| model::Tried { edit: written(edits), gain: *gain };
     model::WhatIf {
         tried: found.tried.iter().map(tried).collect(),
         left_off: found.left_off,
-        ..what_if(baseline, &found.best, noise)
+        ..what_if(baseline, as_it_is, &found.best, noise)
     }
 }
 
 /// Builds advice, with the lines that edits are about, and without their text.
-pub fn advice(baseline: &Baseline, found: &Advised, noise: f64) -> model::Advice {
-    let as_it_is = side(baseline, Vec::new());
+pub fn advice(baseline: &Baseline, as_it_is: &Report, found: &Advised, noise: f64) -> model::Advice {
     let mut worth_it = Vec::new();
     for Winner { outcome, about } in &found.worth_it {
-        let mut made = what_if_beside(baseline, &as_it_is, outcome, noise);
+        let mut made = what_if_beside(baseline, as_it_is, outcome, noise);
         let line = match about {
             None => Some(0),
             Some(about) => line_of(baseline, &made, about),
@@ -93,6 +92,7 @@ fn what_if_beside(
         costs,
         replayed,
         sharing: sharing.as_ref(),
+        // Rows have the findings of the run that there was.
         findings: Vec::new(),
     });
     model::WhatIf {

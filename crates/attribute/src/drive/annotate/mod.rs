@@ -35,6 +35,7 @@ use crate::drive::simulation::{Known, Simulation};
 use crate::drive::simulators::{ImpossibleMachine, caches, detailed};
 use crate::drive::source::Source;
 use crate::drive::times::Times;
+pub use crate::objects::WithinObject;
 use crate::objects::classes::Home;
 use crate::setup::Setup;
 
@@ -129,9 +130,8 @@ pub struct AnnotatedAccesses {
     pub path: Vec<u32>,
     /// Why it missed, if requested.
     pub why: Vec<Why>,
-    /// Its offset in its object and the object's size in bytes, if requested. Both are 0 where no
-    /// object is known, as for stacks.
-    pub place: Vec<(u64, u64)>,
+    /// Its place in its object, if requested.
+    pub place: Vec<WithinObject>,
     /// Operations that ordered threads meanwhile, in order, if requested; not a column.
     pub syncs: Vec<SyncEvent>,
     /// Blocks of memory that began or ended meanwhile, in order, if requested; not a column.

@@ -17,6 +17,7 @@ use crate::drive::annotate::{
     AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Extras, Life, Options, ROWS, Sent,
     SyncEvent, Why,
 };
+use crate::objects::WithinObject;
 use crate::objects::classes::{ClassId, Classes, Home};
 use crate::objects::paths::{PathId, Paths};
 
@@ -67,7 +68,7 @@ pub(super) struct Recorder<S> {
     meanings: TagMeanings,
     extras: Extras,
     /// The place of the next access in its object.
-    place: (u64, u64),
+    place: WithinObject,
     /// The current thread.
     thread: ThreadId,
     /// A bit for each level that is wanted.
@@ -108,7 +109,7 @@ impl<S: Answers> Recorder<S> {
             objects: FxHashMap::default(),
             meanings: TagMeanings::default(),
             extras: options.extras,
-            place: (0, 0),
+            place: WithinObject::default(),
             thread: ThreadId(0),
             wanted: options.levels,
             only: options.thread,
@@ -304,7 +305,7 @@ impl<S: Answers> Engine for Recorder<S> {
         self.extras.places
     }
 
-    fn at(&mut self, place: Option<(u64, u64)>) {
+    fn at(&mut self, place: Option<WithinObject>) {
         self.place = place.unwrap_or_default();
     }
 

@@ -25,7 +25,8 @@ pub fn stat(found: &Stat, style: Style) -> String {
         out += &functions(table, style);
     }
     out += &missing(&reasons, style);
-    if found.simulated.is_none() && reasons.contains(&CountRefusal::NoUnit) {
+    // A trace of a region has gaps.
+    if found.simulated.is_none() && found.region.is_none() && reasons.contains(&CountRefusal::NoUnit) {
         let said = "most of these ratios are simulated of a program that memlode built, or from a trace (--trace DIR)";
         out += &style.paragraph("instead", said);
     }
@@ -134,6 +135,9 @@ fn header(found: &Stat, style: Style) -> String {
         None => found.command.join(" "),
     };
     let mut out = style.paragraph("program", &printable(&subject));
+    if let Some(region) = &found.region {
+        out += &style.paragraph("region", &printable(region));
+    }
     if found.seconds.is_empty() {
         return out + &simulation(found, style);
     }
@@ -322,6 +326,7 @@ mod tests {
             version: 1,
             command: vec!["prog".into()],
             pid: None,
+            region: None,
             processor: None,
             seconds: vec![0.5, 0.7],
             software: vec![SoftwareCount {
