@@ -56,6 +56,7 @@ mod validate;
 mod values;
 mod waiting;
 mod whatif;
+mod whatif_embedded;
 mod whatif_objects;
 
 use std::fs;

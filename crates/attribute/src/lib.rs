@@ -50,7 +50,7 @@ pub use read::coverage::Coverage;
 pub use read::detail::AliasRow;
 pub use read::standard_errors::{Shares, StandardErrors};
 pub use read::touched::FirstTouches;
-pub use read::{cost, coverage, detail, libraries, place, stack, tables, timed};
+pub use read::{cost, coverage, detail, inside, libraries, place, stack, tables, timed};
 pub use residencies::{LineFetch, LineResidency, Residencies};
 pub use sampled::cell_runs::{CellRuns, Entry};
 pub use sampled::sample;

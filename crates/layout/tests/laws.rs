@@ -70,8 +70,68 @@ fn pieces(layout: &Layout, element: u64, offset: u64, bytes: u64) -> Vec<PartPie
     found
 }
 
+/// A structure with some of another one in it, and where they are.
+fn holder(inner: &Structure, count: u64) -> (Structure, Vec<u64>) {
+    let member = |name: &str, offset, bytes, align| {
+        let (name, role, address) = (name.to_string(), Role::Value, AddressUse::Kept);
+        StructureMember { name, offset, bytes, align, role, address }
+    };
+    let at: Vec<u64> =
+        (0..count).map(|number| 1_u64.next_multiple_of(inner.align) + number * inner.bytes).collect();
+    let end = at[0] + count * inner.bytes;
+    let align = inner.align.max(4);
+    let last = end.next_multiple_of(4);
+    let members = vec![
+        member("first", 0, 1, 1),
+        member("held", at[0], count * inner.bytes, inner.align),
+        member("last", last, 4, 4),
+    ];
+    (Structure { name: "outer".into(), bytes: (last + 4).next_multiple_of(align), align, members }, at)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_type_lies_in_another_one_as_it_lies_alone(
+        structure in structure(), edits in edits(), count in 1_u64..3
+    ) {
+        let (inner, _) = edited(structure.clone(), &edits);
+        let (outer, places) = holder(&structure, count);
+        let held: Vec<_> = places.iter().map(|&at| (at, &inner, "held")).collect();
+        let Some(around) = Layout::around(outer.clone(), &held) else {
+            let is_whole = inner.parts().len() == 1 && inner.parts()[0].block == 1;
+            prop_assert!(!is_whole, "one part can lie anywhere");
+            return Ok(());
+        };
+        // Where it lies, and what is behind it, by the rules of C.
+        let part = &inner.parts()[0];
+        let begin = 1_u64.next_multiple_of(part.align);
+        let last = (begin + count * part.stride).next_multiple_of(4);
+        prop_assert_eq!(around.parts()[0].stride, (last + 4).next_multiple_of(part.align.max(4)));
+        for element in [0, 7] {
+            let base = element * around.parts()[0].stride;
+            let alone = |offset| pieces(&inner, 0, offset, 1);
+            for (number, at) in (0..).zip(&places) {
+                for byte in 0..structure.bytes {
+                    let found = pieces(&around, element, at + byte, 1);
+                    let wanted = alone(byte);
+                    prop_assert_eq!(found.len(), wanted.len());
+                    for (found, wanted) in found.iter().zip(&wanted) {
+                        prop_assert_eq!((found.part, found.bytes), (wanted.part, wanted.bytes));
+                        let moved = match wanted.part {
+                            0 => base + begin + number * part.stride,
+                            other => element * inner.parts()[other].stride,
+                        };
+                        prop_assert_eq!(found.offset, moved + wanted.offset);
+                    }
+                }
+            }
+            let of_last = around.piece(element, outer.members[2].offset, 4).map(|piece| piece.offset);
+            prop_assert_eq!(of_last, Some(base + last));
+            prop_assert_eq!(around.link_piece(element).is_some(), inner.link().is_some());
+        }
+    }
 
     #[test]
     fn no_byte_is_lost_or_shared(structure in structure(), edits in edits()) {

@@ -101,7 +101,7 @@ fn is_edited(subject: &EditedObjects) -> bool {
 
 /// Returns whether each object still lies in one place.
 fn is_whole(plan: &Plan, subject: &EditedObjects) -> bool {
-    subject.layout.is_none_or(|layout| plan.layouts()[layout].parts().len() == 1)
+    subject.layout.is_none_or(|layout| plan.all_layouts()[layout].parts().len() == 1)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The use of the members of a record.
 
+use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::{Class, Profile};
 use memlode_layout::Structure;
 use memlode_trace::layouts::{LayoutId, Layouts};
-use memlode_trace::sites::{FunctionId, SiteTable, StringId};
-use rustc_hash::FxHashMap;
+use memlode_trace::sites::{FunctionId, Site, SiteTable, StringId, TypeId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::plan::record_of;
 use crate::structures::{elements, structure};
@@ -19,11 +20,39 @@ pub struct Heat {
     by_function: FxHashMap<FunctionId, Vec<u64>>,
 }
 
-/// Finds the name of the record that the objects of each class are, or are arrays of.
-pub fn record_names(names: &SiteTable, profile: &Profile) -> Vec<Option<StringId>> {
-    let layouts = names.layouts();
-    let name = |class: &Class| layouts.layout(record_of(names, class)?.0).name;
-    profile.classes.iter().map(name).collect()
+/// The names of records, as a profile's classes and sites have them.
+pub struct RecordNames<'n> {
+    /// The record that the objects of each class are, or are arrays of.
+    pub of_classes: Vec<Option<StringId>>,
+    /// Types of the user's own, and their members, which sites touch inside types of libraries.
+    inside: FxHashMap<(TypeId, StringId), (StringId, &'n str)>,
+}
+
+impl<'n> RecordNames<'n> {
+    /// Finds them for the sites of a profile.
+    pub fn of(names: &'n SiteTable, profile: &Profile) -> RecordNames<'n> {
+        let layouts = names.layouts();
+        let name = |class: &Class| layouts.layout(record_of(names, class)?.0).name;
+        let fetched = FetchedCrates::of(names);
+        let mut inside = FxHashMap::default();
+        let mut seen = FxHashSet::default();
+        for cell in &profile.cells {
+            let site = names.site(cell.site);
+            let Some(key) = site.ty.zip(site.member).filter(|&key| seen.insert(key)) else { continue };
+            inside.extend(fetched.own_inside(names, site).map(|own| (key, own)));
+        }
+        RecordNames { of_classes: profile.classes.iter().map(name).collect(), inside }
+    }
+
+    /// The record of the user's own that a site touches, and the path of the member, if it has one.
+    pub fn touched(&self, names: &'n SiteTable, site: &Site) -> Option<(StringId, Option<&'n str>)> {
+        let ty = site.ty?;
+        let own = site.member.and_then(|member| self.inside.get(&(ty, member)));
+        Some(match own {
+            Some(&(ty, path)) => (ty, Some(path)),
+            None => (names.ty(ty).name, site.member.map(|path| names.string(path))),
+        })
+    }
 }
 
 /// Counts the uses of a record's members, by the names of sites. A site that knows only the type of
@@ -32,7 +61,7 @@ pub fn record_names(names: &SiteTable, profile: &Profile) -> Vec<Option<StringId
 pub fn heat(
     names: &SiteTable,
     profile: &Profile,
-    (record, of_classes): (LayoutId, &[Option<StringId>]),
+    (record, records): (LayoutId, &RecordNames<'_>),
 ) -> Option<Heat> {
     let structure = structure(names, record)?;
     let layouts = names.layouts();
@@ -42,16 +71,16 @@ pub fn heat(
     let mut holders: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
     for cell in &profile.cells {
         let site = names.site(cell.site);
-        let Some(ty) = site.ty.map(|ty| names.ty(ty).name) else { continue };
+        let Some((ty, path)) = records.touched(names, site) else { continue };
         let mut whole = [0];
         let members: &[usize] = if ty == name {
-            let Some(path) = site.member else { continue };
-            let first = first_component(names.string(path));
+            let Some(path) = path else { continue };
+            let first = first_component(path);
             let at = heat.structure.members.iter().position(|member| member.name == first);
             let Some(at) = at else { continue };
             whole[0] = at;
             &whole
-        } else if of_classes[cell.class.0 as usize] == Some(name) {
+        } else if records.of_classes[cell.class.0 as usize] == Some(name) {
             holders.entry(ty).or_insert_with(|| members_with(names, record, ty))
         } else {
             continue;

@@ -15,7 +15,7 @@ use memlode_attribute::libraries::FetchedCrates;
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::SiteTable;
 
-use crate::heat::{Heat, heat, record_names};
+use crate::heat::{Heat, RecordNames, heat};
 
 /// The smallest cold part that pays for the way to it.
 const COLD_BYTES: u64 = 8;
@@ -54,9 +54,9 @@ pub struct ChartMember {
 pub fn charts(names: &SiteTable, profile: &Profile) -> Vec<Chart> {
     let records = (0..names.layouts().all().len() as u32).map(LayoutId);
     let mut heats: Vec<Heat> = Vec::new();
-    let of_classes = record_names(names, profile);
+    let of_records = RecordNames::of(names, profile);
     let fetched = FetchedCrates::of(names);
-    for found in records.filter_map(|record| heat(names, profile, (record, &of_classes))) {
+    for found in records.filter_map(|record| heat(names, profile, (record, &of_records))) {
         // Two definitions of a name are one to the accesses.
         let is_known = heats.iter().any(|known| known.structure.name == found.structure.name);
         if !is_known

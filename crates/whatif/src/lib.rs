@@ -37,6 +37,7 @@ pub mod budget;
 pub mod contended;
 pub mod cost;
 mod elements;
+mod embedded;
 pub mod fresh;
 pub mod heat;
 pub mod host;

@@ -131,7 +131,7 @@ impl<'a> Placing<'a> {
 
     fn finish(self) -> Result<(Moved, Footprint), String> {
         let Placing { trace, plan, heaps, first_used, edited, mut footprint, .. } = self;
-        let layouts = plan.layouts().to_vec();
+        let layouts = plan.all_layouts().to_vec();
         let mut moved = Moved { layouts, edited, is_fixed: plan.fixed_lines().is_some(), ..Moved::default() };
         for (process, heap) in heaps {
             let first_used = first_used.get(&process).map_or(&[][..], |order| order);
@@ -284,7 +284,7 @@ impl PlacedHeap {
                     footprint.objects += 1;
                     footprint.before += made.bytes;
                     let pooled = match changed.0 {
-                        How::Layout { layout, pooled: Some(_) } => plan.layouts()[layout].parts()[1].stride,
+                        How::Layout { layout, pooled: Some(_) } => plan.all_layouts()[layout].parts()[1].stride,
                         _ => 0,
                     };
                     footprint.after += changed.1.iter().map(|(bytes, _)| bytes).sum::<u64>() + pooled;
@@ -338,7 +338,7 @@ impl PlacedHeap {
         made: &MadeBlock,
         element: u64,
     ) -> Option<(How, Vec<(u64, u64)>)> {
-        let layout = &plan.layouts()[at];
+        let layout = &plan.all_layouts()[at];
         if is_header(layout, made.bytes, element) {
             let part = &layout.parts()[0];
             let bytes = part.stride + (made.bytes - element);
@@ -526,7 +526,7 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
                     footprint.left += 1;
                     continue;
                 };
-                let parts = plan.layouts()[layout].parts();
+                let parts = plan.all_layouts()[layout].parts();
                 let bases: Vec<u64> =
                     parts.iter().map(|part| reserve(part.bytes(elements), part.align, address)).collect();
                 footprint.after += parts.iter().map(|part| part.bytes(elements)).sum::<u64>();

@@ -6,8 +6,9 @@ use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{FunctionId, SiteId, SiteKind, SiteTable};
 use rustc_hash::FxHashMap;
 
+use crate::embedded::{around, holds_any};
 use crate::named::{homes_named, records_named, unknown_object, unknown_type};
-use crate::structures::{elements, holds, structure};
+use crate::structures::{elements, structure};
 
 /// Why a trace cannot be replayed under an edit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,8 +110,11 @@ pub struct EditedObjects {
 /// Edits, understood for one trace.
 #[derive(Debug, Default)]
 pub struct Plan {
+    /// Those of edited types, and behind them those of types that hold some of these.
     layouts: Vec<Layout>,
     by_record: FxHashMap<LayoutId, usize>,
+    /// Types that hold edited ones.
+    around: FxHashMap<LayoutId, usize>,
     subjects: FxHashMap<Home, EditedObjects>,
     groups: Vec<Group>,
     packs: Vec<Pack>,
@@ -145,7 +149,8 @@ pub struct Group {
 /// A thing that a prediction leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanDoubt {
-    /// Objects of other types hold the edited one by value, and were left as they are.
+    /// Objects of other types hold the edited one by value in a way that is not followed, and were
+    /// left as they are.
     HeldByValue {
         /// The edited type.
         inner: String,
@@ -182,9 +187,11 @@ impl Plan {
         for edit in edits {
             plan.add(known, edit)?;
         }
+        plan.go_around(known);
         for subject in plan.subjects.values_mut() {
             subject.whole.iter_mut().for_each(|whole| whole.apart = 2 * known.line_bytes);
-            subject.layout = subject.record.and_then(|(record, _)| plan.by_record.get(&record).copied());
+            let layout = |(record, _)| plan.by_record.get(&record).or_else(|| plan.around.get(&record));
+            subject.layout = subject.record.and_then(layout).copied();
         }
         let is_twice = |subject: &&EditedObjects| {
             subject.pack.is_some() && (subject.layout.is_some() || subject.whole.is_some())
@@ -213,8 +220,13 @@ impl Plan {
         self.fixed_lines
     }
 
-    /// The changed layouts.
+    /// The changed layouts of edited types.
     pub fn layouts(&self) -> &[Layout] {
+        &self.layouts[..self.layouts.len() - self.around.len()]
+    }
+
+    /// These, and those of types that hold edited ones.
+    pub fn all_layouts(&self) -> &[Layout] {
         &self.layouts
     }
 
@@ -331,25 +343,53 @@ impl Plan {
         Ok(())
     }
 
+    /// Lays out the objects that hold elements of edited types.
+    fn go_around(&mut self, known: &PlanInputs<'_>) {
+        if self.by_record.is_empty() {
+            return;
+        }
+        let records = self.subjects.values().filter_map(|subject| subject.record).map(|(record, _)| record);
+        let mut outer: Vec<LayoutId> =
+            records.filter(|record| !self.by_record.contains_key(record)).collect();
+        outer.sort_unstable();
+        outer.dedup();
+        for record in outer {
+            if let Some(layout) = self.laid_around(known, record) {
+                self.around.insert(record, self.layouts.len());
+                self.layouts.push(layout);
+            }
+        }
+    }
+
+    /// The layout of a type that holds elements of edited types.
+    fn laid_around(&self, known: &PlanInputs<'_>, record: LayoutId) -> Option<Layout> {
+        around(known.names, record, |inner| Some(&self.layouts[*self.by_record.get(&inner)?]))
+    }
+
     /// Why no object would move.
     fn without_objects(&self, known: &PlanInputs<'_>, edit: &Edit, records: &[LayoutId]) -> Option<String> {
         let of_type =
             |subject: &&EditedObjects| subject.record.is_some_and(|(record, _)| records.contains(&record));
-        if self.subjects.values().any(|subject| of_type(&subject)) {
+        let holds = |subject: &EditedObjects| {
+            subject.record.is_some_and(|(record, _)| self.laid_around(known, record).is_some())
+        };
+        if self.subjects.values().any(|subject| of_type(&subject) || holds(subject)) {
             return None;
         }
         let outer = self.holding(known, records);
         let name = edit.subject();
         Some(match &outer[..] {
             [] => format!("no object of the trace is known to be a `{name}` or an array of it"),
-            outer => format!("`{name}` lies only inside {}, which is not edited here", outer.join(", ")),
+            outer => format!("`{name}` lies only inside {}, where this cannot be done", outer.join(", ")),
         })
     }
 
     /// Names of records among the objects that hold one of these by value.
     fn holding(&self, known: &PlanInputs<'_>, records: &[LayoutId]) -> Vec<String> {
         let layouts = known.names.layouts();
-        let is_outer = |outer: LayoutId| records.iter().any(|&inner| holds(layouts, outer, inner));
+        let is_outer = |outer: LayoutId| {
+            !self.around.contains_key(&outer) && holds_any(known.names, outer, &|id| records.contains(&id))
+        };
         let outer = self.subjects.values().filter_map(|subject| subject.record).map(|(record, _)| record);
         let mut names: Vec<String> = outer
             .filter(|&outer| is_outer(outer))

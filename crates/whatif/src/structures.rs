@@ -49,12 +49,6 @@ pub fn elements(layouts: &Layouts, id: LayoutId) -> (LayoutId, u64) {
     (id, count)
 }
 
-/// Returns whether a record holds another one by value, at any depth.
-pub fn holds(layouts: &Layouts, outer: LayoutId, inner: LayoutId) -> bool {
-    let members = layouts.layout(outer).members().iter().filter_map(|member| member.ty);
-    members.map(|ty| elements(layouts, ty).0).any(|ty| ty == inner || holds(layouts, ty, inner))
-}
-
 /// Bytes that a member has bits in.
 fn bytes(member: &Member) -> u64 {
     let first = member.first_bit / 8;

@@ -9,6 +9,7 @@
 pub mod cost;
 pub mod coverage;
 pub mod detail;
+pub mod inside;
 pub mod libraries;
 pub mod place;
 pub mod stack;

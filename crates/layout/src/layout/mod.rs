@@ -14,6 +14,7 @@
 //! A part whose members were not touched keeps the offsets that the compiler chose.
 
 mod arrange;
+mod around;
 mod pieces;
 mod refusal;
 

@@ -18,7 +18,7 @@ use crate::aliased::{AliasedBuffers, aliased};
 use crate::apart::{Apart, apart_now};
 use crate::contended::{Contended, contended};
 use crate::cost::Cycles;
-use crate::heat::{heat, record_names};
+use crate::heat::{RecordNames, heat};
 use crate::host::Host;
 use crate::hot_cold::Chart;
 use crate::noise::Noise;
@@ -204,8 +204,8 @@ impl Baseline {
     /// Finds edits of a record that may be worth it; `chart` has its members marked, if it is live.
     pub fn of_record(&self, record: LayoutId, chart: Option<&Chart>) -> Vec<Proposal> {
         let names = self.trace.sites();
-        let of_classes = record_names(names, &self.profile);
-        let heat = heat(names, &self.profile, (record, &of_classes));
+        let records = RecordNames::of(names, &self.profile);
+        let heat = heat(names, &self.profile, (record, &records));
         // One member has no other place.
         let Some(heat) = heat.filter(|heat| heat.hottest_first().len() > 1) else { return Vec::new() };
         let line_bytes = self.machine.line_bytes.into();

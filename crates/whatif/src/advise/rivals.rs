@@ -7,6 +7,7 @@ use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::StringId;
 
 use super::Baseline;
+use crate::heat::RecordNames;
 use crate::hot_cold::Chart;
 use crate::named::records_named;
 use crate::uses::least_cycles;
@@ -40,9 +41,10 @@ pub fn rivals(baseline: &Baseline, types: usize, charts: &[Chart]) -> Vec<Vec<Ve
 pub fn waited_for(baseline: &Baseline) -> Vec<(String, LayoutId)> {
     let names = baseline.trace.sites();
     let costs = CostModel::new(&baseline.profile, names, &baseline.machine);
+    let records = RecordNames::of(names, &baseline.profile);
     let mut by_type: Vec<(StringId, f64)> = Vec::new();
     for (number, cell) in baseline.profile.cells.iter().enumerate() {
-        let Some(ty) = names.site(cell.site).ty.map(|ty| names.ty(ty).name) else { continue };
+        let Some((ty, _)) = records.touched(names, names.site(cell.site)) else { continue };
         let cycles = costs.of(number).cycles();
         match by_type.iter_mut().find(|(known, _)| *known == ty) {
             Some((_, sum)) => *sum += cycles,

@@ -9,14 +9,18 @@
 //! **When it is wrong.** Code that memlode did not compile may read them, or a program that gets
 //! the record as bytes.
 
-use memlode_attribute::Cell;
+use memlode_attribute::inside::{Inside, inside};
+use memlode_attribute::libraries::FetchedCrates;
+use memlode_attribute::{Cell, Class};
 use memlode_layout::{AddressUse, Edit, StructureMember};
-use memlode_trace::sites::{Site, SiteKind, StringId};
+use memlode_trace::layouts::LayoutId;
+use memlode_trace::sites::{Site, SiteKind, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::heat::{first_component, members_with, record_names};
+use crate::embedded::holds_any;
+use crate::heat::{RecordNames, first_component, members_with};
 use crate::named::records_named;
-use crate::plan::PlanInputs;
+use crate::plan::{PlanInputs, record_of};
 use crate::remedy::{Case, CaseSubject, Proposal, Remedy, RemedyMeta};
 use crate::structures::structure;
 
@@ -31,18 +35,31 @@ impl Remedy for Remove {
 
     fn propose(case: &Case<'_>) -> Vec<Proposal> {
         let CaseSubject::Objects { uses, .. } = case.subject else { return Vec::new() };
-        let mut records: Vec<&String> = uses.iter().filter_map(|used| used.record.as_ref()).collect();
-        records.dedup();
-        let mut found: Vec<Proposal> = Vec::new();
-        for record in records {
-            if found.iter().any(|known| known.subject == *record) {
-                continue;
-            }
-            let Some(members) = unread(case.inputs, record) else { continue };
-            found.push(Proposal::one(Edit::Remove { structure: record.clone(), members }));
+        let mut records: Vec<String> = Vec::new();
+        for record in uses.iter().filter_map(|used| used.record.as_ref()) {
+            let own = own_records(case.inputs.names, record);
+            records.extend(own.into_iter().filter(|own| !records.contains(own)).collect::<Vec<_>>());
         }
-        found
+        let edit = |record: String| {
+            let members = unread(case.inputs, &record)?;
+            Some(Proposal::one(Edit::Remove { structure: record, members }))
+        };
+        records.into_iter().filter_map(edit).collect()
     }
+}
+
+/// The record, or those of the user's own in it, if it is a library's.
+fn own_records(names: &SiteTable, record: &str) -> Vec<String> {
+    let fetched = FetchedCrates::of(names);
+    let is_own = |id: LayoutId| fetched.is_own(names, id);
+    let Some(&outer) = records_named(names, record).first() else { return Vec::new() };
+    if is_own(outer) {
+        return vec![record.to_string()];
+    }
+    let layouts = names.layouts();
+    let all = (0..layouts.all().len() as u32).map(LayoutId).filter(|&id| is_own(id));
+    let inner = all.filter(|&id| holds_any(names, outer, &|held| held == id));
+    inner.filter_map(|id| layouts.layout(id).name).map(|name| names.string(name).to_string()).collect()
 }
 
 /// The members of a record that nothing reads. `None` if there are none, or if something reads the record whole.
@@ -54,6 +71,8 @@ fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>> {
     let is_kept = |member: &StructureMember| member.address == AddressUse::Kept;
     let mut read: Vec<bool> = shape.members.iter().map(|member| !is_kept(member)).collect();
     let mut by_type: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
+    let name = names.layouts().layout(id).name;
+    let is_record = |id: LayoutId| names.layouts().layout(id).name == name;
     let reads = |site: &Site| !site.is_prefetch() && matches!(site.kind, SiteKind::Load | SiteKind::Update);
     for site in names.sites().iter().filter(|site| reads(site)) {
         let Some(ty) = site.ty.map(|ty| names.ty(ty).name) else { continue };
@@ -62,21 +81,42 @@ fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>> {
             let first = first_component(names.string(site.member?));
             let at = shape.members.iter().position(|member| member.name == first)?;
             read[at] = true;
-        } else if site.member.is_some() {
+        } else if let Some(path) = site.member {
+            // Inside another type, by that one's name.
+            let outer = site.ty.and_then(|ty| names.layouts().of_type(ty));
+            match outer.map(|outer| inside(names, outer, names.string(path), &is_record)) {
+                Some(Inside::Whole) => return None,
+                Some(Inside::Member(_, path)) => {
+                    let first = first_component(path);
+                    let at = shape.members.iter().position(|member| member.name == first)?;
+                    read[at] = true;
+                }
+                Some(Inside::Outside) | None => {}
+            }
             let holders = by_type.entry(ty).or_insert_with(|| members_with(names, id, ty));
             holders.iter().for_each(|&at| read[at] = true);
         }
     }
     // Reads of its objects that name neither the record nor one in it may be of any member, too.
-    let name = names.layouts().layout(id).name;
-    let of_classes = record_names(names, known.profile);
-    let is_nameless = |cell: &Cell| {
+    let records = RecordNames::of(names, known.profile);
+    let mut outer: FxHashMap<LayoutId, bool> = FxHashMap::default();
+    let mut holds = |class: &Class| {
+        let record = record_of(names, class).map(|(record, _)| record);
+        record.is_some_and(|record| {
+            *outer.entry(record).or_insert_with(|| holds_any(names, record, &is_record))
+        })
+    };
+    let mut is_nameless = |cell: &Cell| {
         let site = names.site(cell.site);
         let ty = site.ty.map(|ty| names.ty(ty).name);
         let is_known = ty == name || ty.is_some_and(|ty| by_type.get(&ty).is_some_and(|at| !at.is_empty()));
-        of_classes[cell.class.0 as usize] == name && reads(site) && !is_known && cell.counts.accesses() > 0
+        if is_known || !reads(site) || cell.counts.accesses() == 0 {
+            return false;
+        }
+        let is_of_class = records.of_classes[cell.class.0 as usize] == name;
+        is_of_class || (site.member.is_none() && holds(&known.profile.classes[cell.class.0 as usize]))
     };
-    if known.profile.cells.iter().any(is_nameless) {
+    if known.profile.cells.iter().any(&mut is_nameless) {
         return None;
     }
     let unread =

@@ -1,0 +1,121 @@
+//! `memlode whatif` and `advise` of a type that lies inside another one, such as in a node of a map, against the edited
+//! program.
+
+use std::fs;
+
+use crate::whatif::{Folder, misses};
+
+/// Items in lists, maps, hash tables and pairs of the C++ library; `notes` is never read.
+const LIBRARY: &str = r#"
+#include <cstdio>
+#include <list>
+#include <map>
+#include <unordered_map>
+#include <vector>
+struct item {
+  long key;
+  double price;
+#if !AFTER
+  long notes[8];
+#endif
+  bool open;
+};
+enum { ITEMS = 4000 };
+int main() {
+  std::unordered_map<long, item> table;
+  std::map<long, item> tree;
+  std::list<item> list;
+  std::vector<std::pair<long, item>> pairs(ITEMS);
+  unsigned seed = 1;
+  for (long i = 0; i < ITEMS; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    item one{};
+    one.key = i, one.price = 1, one.open = i & 1;
+    table[seed >> 8] = one, tree[seed >> 8] = one, pairs[i].second = one;
+    list.push_back(one);
+  }
+  double sum = 0;
+  for (int round = 0; round < 5; round++) {
+    for (auto &at : table) if (at.second.open) sum += at.second.price;
+    for (auto &at : tree) if (at.second.open) sum += at.second.price;
+    for (auto &at : list) if (at.open) sum += at.price;
+    for (auto &at : pairs) if (at.second.open) sum += at.second.price;
+  }
+  std::printf("%g\n", sum);
+}
+"#;
+
+/// Two items in each node, in a union and in an array; a member stands behind each.
+const NODES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#if AFTER
+struct item { long key; char open; short cold[3]; };
+#else
+struct item { short cold[3]; long key; char open; };
+#endif
+struct node { int tag; union { struct item item; int number; } either; char mark; struct item all[2]; char end; };
+enum { NODES = 5000 };
+static struct node *nodes[NODES];
+int main(void) {
+  for (int i = 0; i < NODES; i++) {
+    struct node *node = calloc(1, sizeof *node);
+    node->either.item.key = node->all[1].key = i, node->end = node->mark = 1;
+    nodes[i] = node;
+  }
+  long sum = 0;
+  for (int round = 0; round < 5; round++)
+    for (int i = 0; i < NODES; i++) {
+      const struct node *node = nodes[(unsigned)i * 2654435761u % NODES];
+      sum += node->either.item.key + node->either.item.open + node->all[1].key + node->all[0].open + node->end;
+    }
+  printf("%ld\n", sum);
+}
+"#;
+
+/// Compiles and records the program before and after an edit, and returns the traces' names.
+fn record(folder: &Folder, source: &str, (compiler, file): (&str, &str)) -> [String; 2] {
+    fs::write(folder.0.path().join(file), source).expect("a file");
+    ["-DAFTER=0", "-DAFTER=1"].map(|option| {
+        let (name, trace) = (format!("program{option}"), format!("trace{option}"));
+        folder.run(&[compiler, "-O1", "-g", option, file, "-o", &name]);
+        folder.run(&["record", "-o", &trace, "--", &format!("./{name}")]);
+        trace
+    })
+}
+
+/// Holds the prediction of an edit against the edited program.
+fn compare(folder: &Folder, [before, after]: &[String; 2], edit: &str, objects: u64) {
+    let found = folder.json(&["whatif", before, "-e", edit]);
+    assert!(found["footprint"]["objects"].as_u64() >= Some(objects), "{}", found["footprint"]);
+    assert_eq!(found["confidence"]["held_by"].as_array().map(Vec::len), Some(0), "{}", found["confidence"]);
+    let predicted = misses(&found["comparison"]["after"]["levels"]);
+    let [was, is] = [before, after].map(|trace| misses(&folder.json(&["report", trace])["machine"]["levels"]));
+    // Which lines of larger caches collide is a matter of where the heap begins.
+    let (predicted, actual) = (predicted[0] as f64, is[0] as f64);
+    assert!((predicted / actual - 1.0).abs() < 0.01, "{predicted} for {actual}, was {was:?}");
+    assert!(is[0] < was[0], "the edit changes something: {was:?} {is:?}");
+}
+
+#[test]
+fn a_type_is_edited_in_the_nodes_of_a_library() {
+    let folder = Folder::new();
+    let traces = record(&folder, LIBRARY, ("c++", "program.cpp"));
+    compare(&folder, &traces, "remove item: notes", 3 * 4000 + 1);
+    // And proposed, with the accesses to its members there.
+    let advised = folder.json(&["advise", &traces[0]]);
+    let first = &advised["worth_it"][0]["edits"][0];
+    assert!(first.as_str().is_some_and(|edit| edit.contains(" item: ")), "{}", advised["worth_it"]);
+    let structures = advised["structures"].as_array().expect("structures");
+    let chart = structures.iter().find(|chart| chart["type"] == "item").expect("of the type");
+    let open = chart["members"].as_array().and_then(|members| members.iter().find(|at| at["member"] == "open"));
+    let accesses = open.and_then(|open| open["accesses"].as_u64());
+    assert!(accesses >= Some(5 * 4 * 4000), "of all four containers: {chart}");
+}
+
+#[test]
+fn a_type_is_edited_in_unions_and_arrays_of_another() {
+    let folder = Folder::new();
+    let traces = record(&folder, NODES, ("cc", "nodes.c"));
+    compare(&folder, &traces, "reorder item: key, open, cold", 5000);
+}
