@@ -90,7 +90,8 @@ fn compare(folder: &Folder, [before, after]: &[String; 2], edit: &str, objects: 
     assert!(found["footprint"]["objects"].as_u64() >= Some(objects), "{}", found["footprint"]);
     assert_eq!(found["confidence"]["held_by"].as_array().map(Vec::len), Some(0), "{}", found["confidence"]);
     let predicted = misses(&found["comparison"]["after"]["levels"]);
-    let [was, is] = [before, after].map(|trace| misses(&folder.json(&["report", trace])["machine"]["levels"]));
+    let [was, is] =
+        [before, after].map(|trace| misses(&folder.json(&["report", trace])["machine"]["levels"]));
     // Which lines of larger caches collide is a matter of where the heap begins.
     let (predicted, actual) = (predicted[0] as f64, is[0] as f64);
     assert!((predicted / actual - 1.0).abs() < 0.01, "{predicted} for {actual}, was {was:?}");
@@ -108,7 +109,8 @@ fn a_type_is_edited_in_the_nodes_of_a_library() {
     assert!(first.as_str().is_some_and(|edit| edit.contains(" item: ")), "{}", advised["worth_it"]);
     let structures = advised["structures"].as_array().expect("structures");
     let chart = structures.iter().find(|chart| chart["type"] == "item").expect("of the type");
-    let open = chart["members"].as_array().and_then(|members| members.iter().find(|at| at["member"] == "open"));
+    let open =
+        chart["members"].as_array().and_then(|members| members.iter().find(|at| at["member"] == "open"));
     let accesses = open.and_then(|open| open["accesses"].as_u64());
     assert!(accesses >= Some(5 * 4 * 4000), "of all four containers: {chart}");
 }

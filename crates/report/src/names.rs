@@ -15,7 +15,18 @@ pub fn without_hash(linkage: &str) -> String {
     rustc_demangle::try_demangle(linkage).map_or_else(|_| linkage.to_string(), |name| format!("{name:#}"))
 }
 
+/// The ends of the names of functions that clang and flang make of the bodies of OpenMP's regions.
+const PARALLEL: [&str; 2] = [".omp_outlined", "..omp_par"];
+
 fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
+    let parallel = PARALLEL.iter().find_map(|end| linkage.split_once(end)).filter(|(of, _)| !of.is_empty());
+    match parallel {
+        Some((of, _)) => format!("{}, parallel region", demangle_plain(of, options)),
+        None => demangle_plain(linkage, options),
+    }
+}
+
+fn demangle_plain(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(linkage) {
         // Without the hash that tells apart two versions of a crate.
         return format!("{name:#}");
@@ -48,6 +59,14 @@ mod tests {
         assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(demangle("_Znonsense"), "_Znonsense");
         assert_eq!(demangle_short("_ZN3foo3barEi"), "foo::bar");
+    }
+
+    #[test]
+    fn bodies_of_parallel_regions_are_named_by_their_function() {
+        assert_eq!(demangle("main.omp_outlined"), "main, parallel region");
+        assert_eq!(demangle("_ZN3foo3barEi.omp_outlined_debug__"), "foo::bar(int), parallel region");
+        assert_eq!(demangle("_QQmain..omp_par"), "_QQmain, parallel region");
+        assert_eq!(demangle(".omp_outlined"), ".omp_outlined");
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub fn around<'l>(
     // Of variants and unions several may begin at one place.
     held.sort_unstable();
     held.dedup();
-    let held: Vec<_> = held.iter().filter_map(|(at, id, name)| Some((*at, edited(*id)?, &name[..]))).collect();
+    let held: Vec<_> =
+        held.iter().filter_map(|(at, id, name)| Some((*at, edited(*id)?, &name[..]))).collect();
     Layout::around(outer_structure, &held)
 }
 

@@ -7,15 +7,38 @@ use memlode_trace::sites::{LocationId, SiteId, SiteTable};
 
 use crate::plan::{PlanError, PlanInputs};
 
-/// All definitions of a type. `struct arc` is `arc`.
+/// All definitions of a type. `struct arc` is `arc`. A type may also go by its name without
+/// namespaces and arguments (`Bucket` for `indexmap::Bucket<u64, Order>`), where one alone has it.
 pub fn records_named(names: &SiteTable, name: &str) -> Vec<LayoutId> {
     let bare = ["struct ", "class "].iter().find_map(|tag| name.strip_prefix(tag)).unwrap_or(name);
+    let exact = records(names, |full| full == bare);
+    if !exact.is_empty() {
+        return exact;
+    }
+    let mut short = records(names, |full| is_short_for(bare, full));
+    let full_name = |id: &LayoutId| names.layouts().layout(*id).name;
+    let first = short.first().and_then(full_name);
+    if short.iter().any(|id| full_name(id) != first) {
+        short.clear();
+    }
+    short
+}
+
+fn records(names: &SiteTable, is_wanted: impl Fn(&str) -> bool) -> Vec<LayoutId> {
     let layouts = names.layouts().all().iter().enumerate();
     layouts
         .filter(|(_, layout)| layout.is_record() && !layout.is_incomplete)
-        .filter(|(_, layout)| layout.name.is_some_and(|id| names.string(id) == bare))
+        .filter(|(_, layout)| layout.name.is_some_and(|id| is_wanted(names.string(id))))
         .map(|(at, _)| LayoutId(at as u32))
         .collect()
+}
+
+/// Returns whether a name is another one without its arguments, and without some or all of its
+/// namespaces.
+fn is_short_for(short: &str, full: &str) -> bool {
+    let (path, _) = full.split_once('<').unwrap_or((full, ""));
+    let before = path.strip_suffix(short);
+    !short.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with("::"))
 }
 
 /// The homes that an object's name means: a variable, or the line of an allocation (`main.c:12`).
@@ -125,4 +148,19 @@ pub(crate) fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) ->
     all.dedup();
     let known = nearest(name, all);
     PlanError::Unknown { edit: edit.to_string(), what: "object", name: name.to_string(), known }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_the_ends_of_paths() {
+        let bucket = "indexmap::Bucket<u64, orders::Order>";
+        assert!(is_short_for("Bucket", bucket) && is_short_for("indexmap::Bucket", bucket));
+        assert!(is_short_for("Order", "orders::Order"));
+        for other in ["ucket", "Order", "u64", "", "indexmap", "Bucket<u64, orders::Order>"] {
+            assert!(!is_short_for(other, bucket), "{other}");
+        }
+    }
 }

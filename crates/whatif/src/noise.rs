@@ -32,23 +32,64 @@ pub enum Verdict {
 /// A change of less than this part of a run counts as none.
 pub const LEAST: f64 = 0.02;
 
+fn verdict(change: f64, range: f64) -> Verdict {
+    let least = range.max(LEAST);
+    match change {
+        change if change <= -least => Verdict::WorthIt,
+        change if change >= least => Verdict::Worse,
+        _ => Verdict::Neutral,
+    }
+}
+
+/// The distance from a middle that 19 of 20 values do not exceed.
+fn range_around(middle: f64, values: &[f64]) -> f64 {
+    let mut apart: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    apart.sort_by(f64::total_cmp);
+    let at = (apart.len() * 19).div_ceil(20).saturating_sub(1);
+    apart.get(at).copied().unwrap_or(0.0)
+}
+
+/// An edit in pairs: the same placement with it and without it.
+///
+/// Other placements may differ by more than an edit gains, and yet each is as much better with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pairs {
+    /// For each placement, the cycles with the edit by those without it.
+    pub ratios: Vec<f64>,
+}
+
+impl Pairs {
+    /// The part of a run by which 19 of 20 pairs differ at most from the one in the middle.
+    pub fn range(&self) -> f64 {
+        range_around(self.middle(), &self.ratios)
+    }
+
+    fn middle(&self) -> f64 {
+        let mut ratios = self.ratios.clone();
+        ratios.sort_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
+    }
+
+    /// Judges that a run takes `after` cycles in the place of `before`: what the pairs say, if the
+    /// run agrees.
+    pub fn verdict(&self, before: f64, after: f64) -> Verdict {
+        let run = verdict((after - before) / before.max(1.0), 0.0);
+        match verdict(self.middle() - 1.0, self.range()) {
+            of_pairs if of_pairs == run => run,
+            _ => Verdict::Neutral,
+        }
+    }
+}
+
 impl Noise {
     /// The part of a run by which 19 of 20 placements differ at most.
     pub fn range(&self) -> f64 {
-        let mut apart: Vec<f64> = self.run.iter().map(|run| (run - 1.0).abs()).collect();
-        apart.sort_by(f64::total_cmp);
-        let at = (apart.len() * 19).div_ceil(20).saturating_sub(1);
-        apart.get(at).copied().unwrap_or(0.0)
+        range_around(1.0, &self.run)
     }
 
     /// Judges that a run takes `after` cycles in the place of `before`.
     pub fn verdict(&self, before: f64, after: f64) -> Verdict {
-        let least = self.range().max(LEAST);
-        match (after - before) / before.max(1.0) {
-            change if change <= -least => Verdict::WorthIt,
-            change if change >= least => Verdict::Worse,
-            _ => Verdict::Neutral,
-        }
+        verdict((after - before) / before.max(1.0), self.range())
     }
 
     /// Reads the noise that was kept beside a trace for a machine.
@@ -80,6 +121,19 @@ fn file(machine: &Machine, rules: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_each_placement_gains_is_no_noise() {
+        let pairs = |ratios: [f64; 5]| Pairs { ratios: ratios.to_vec() };
+        let alike = pairs([0.86, 0.87, 0.87, 0.88, 0.87]);
+        assert!((alike.range() - 0.01).abs() < 1e-9);
+        assert_eq!(alike.verdict(100.0, 88.0), Verdict::WorthIt);
+        // The run has another placement, by which it would seem to gain.
+        assert_eq!(pairs([1.0, 1.0, 1.01, 0.99, 1.0]).verdict(100.0, 88.0), Verdict::Neutral);
+        assert_eq!(alike.verdict(100.0, 100.0), Verdict::Neutral);
+        assert_eq!(pairs([0.7, 0.9, 1.1, 0.8, 1.3]).verdict(100.0, 88.0), Verdict::Neutral);
+        assert_eq!(pairs([1.1, 1.1, 1.1, 1.1, 1.1]).verdict(100.0, 110.0), Verdict::Worse);
+    }
 
     #[test]
     fn a_change_must_exceed_what_placement_does() {

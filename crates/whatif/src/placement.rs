@@ -284,7 +284,9 @@ impl PlacedHeap {
                     footprint.objects += 1;
                     footprint.before += made.bytes;
                     let pooled = match changed.0 {
-                        How::Layout { layout, pooled: Some(_) } => plan.all_layouts()[layout].parts()[1].stride,
+                        How::Layout { layout, pooled: Some(_) } => {
+                            plan.all_layouts()[layout].parts()[1].stride
+                        }
                         _ => 0,
                     };
                     footprint.after += changed.1.iter().map(|(bytes, _)| bytes).sum::<u64>() + pooled;

@@ -110,7 +110,7 @@ pub struct EditedObjects {
 /// Edits, understood for one trace.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Those of edited types, and behind them those of types that hold some of these.
+    /// The layouts of edited types, and behind them those of types that hold some of these.
     layouts: Vec<Layout>,
     by_record: FxHashMap<LayoutId, usize>,
     /// Types that hold edited ones.

@@ -21,7 +21,7 @@ use crate::cost::Cycles;
 use crate::fresh::FreshMemory;
 use crate::host::Host;
 use crate::moved::Moved;
-use crate::noise::Noise;
+use crate::noise::{Noise, Pairs};
 use crate::placement::{Allocators, Footprint, place, place_calls};
 use crate::plan::Plan;
 use crate::side_by_side::SideBySide;
@@ -233,6 +233,22 @@ impl Predictor<'_> {
             placed.into_iter().map(|cycles| Ok(cycles?.run / part.cycles.run.max(1.0))).collect();
         let run = run?;
         Ok(Noise { chunks: part.chunks, accesses: part.accesses, run })
+    }
+
+    /// Finds what a plan changes on a part of the trace with this profile, by placement.
+    ///
+    /// # Errors
+    /// That the machine cannot be simulated, or the blocks not be placed.
+    pub fn pairs(&self, plan: &Plan, whole: &Profile) -> Result<Pairs, Unpredictable> {
+        let part = self.part(PART, whole)?;
+        let plain = Plan::default();
+        let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
+        let ratios = side_by_side(self, &seeds, |predictor, &seed| {
+            let under = |plan: &Plan| part.under(predictor, plan, Some(seed)).map(|cycles| cycles.run);
+            Ok(under(plan)? / f64::max(under(&plain)?, 1.0))
+        });
+        let ratios: Result<Vec<f64>, Unpredictable> = ratios.into_iter().collect();
+        Ok(Pairs { ratios: ratios? })
     }
 
     /// The beginning of the trace with this profile: a number of accesses, and a chunk more at

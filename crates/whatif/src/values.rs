@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use memlode_attribute::inside::{Inside, inside};
 use memlode_attribute::values::SeenValues;
 use memlode_layout::{Edit, Role, StructureMember};
 use memlode_replay::Replay;
 use memlode_trace::Trace;
 use memlode_trace::event::Batch;
 use memlode_trace::format::flag;
+use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{Site, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
@@ -41,7 +43,8 @@ impl RecordedValues {
         });
         let mut members = RecordedValues::default();
         for (site, seen) in found {
-            if let Some(member) = member_of(names, &names.sites()[site as usize]) {
+            let site = &names.sites()[site as usize];
+            for member in member_of(names, site).into_iter().chain(members_inside(names, site)) {
                 members.0.entry(member).or_default().join(&seen);
             }
         }
@@ -96,4 +99,20 @@ fn member_of(names: &SiteTable, site: &Site) -> Option<(StringId, String)> {
     let is_whole = !path.contains(['.', '[', '|']);
     let ty = names.ty(site.ty?).name;
     is_whole.then(|| (ty, path.to_string()))
+}
+
+/// The members of records inside the one that a site names, which it touches, too.
+fn members_inside(names: &SiteTable, site: &Site) -> Vec<(StringId, String)> {
+    let (Some(mut outer), Some(path)) = (site.ty.and_then(|ty| names.layouts().of_type(ty)), site.member)
+    else {
+        return Vec::new();
+    };
+    let is_record = |id: LayoutId| names.layouts().layout(id).is_record();
+    let (mut path, mut found) = (names.string(path), Vec::new());
+    while let Inside::Member(inner, rest) = inside(names, outer, path, &is_record) {
+        let name = names.layouts().layout(inner).name.filter(|_| !rest.contains(['.', '[', '|']));
+        found.extend(name.map(|name| (name, rest.to_string())));
+        (outer, path) = (inner, rest);
+    }
+    found
 }

@@ -48,7 +48,9 @@ fn member_named(names: &SiteTable, outer: LayoutId, name: &str) -> Option<Option
     let members = names.layouts().layout(outer).members();
     let direct = members.iter().find(|member| member.name.is_some_and(|id| names.string(id) == name));
     let nameless = members.iter().filter(|member| member.name.is_none()).filter_map(|member| member.ty);
-    direct.map(|member| member.ty).or_else(|| nameless.map(|ty| member_named(names, ty, name)).find_map(|ty| ty))
+    direct
+        .map(|member| member.ty)
+        .or_else(|| nameless.map(|ty| member_named(names, ty, name)).find_map(|ty| ty))
 }
 
 /// Returns whether a type has some of an inner one by value, at any depth.

@@ -131,15 +131,8 @@ fn found(baseline: &Baseline, edits: &[Edit], args: &Args, refusal: &OnceCell<Un
         None => Vec::new(),
     };
     let outcome = baseline.outcome(edits)?;
-    Ok(WhatIf {
-        by_hand,
-        ..build::what_if::what_if(
-            baseline,
-            &baseline::as_it_is(baseline),
-            &outcome,
-            baseline.noise()?.range(),
-        )
-    })
+    let as_it_is = baseline::as_it_is(baseline);
+    Ok(WhatIf { by_hand, ..build::what_if::what_if(baseline, &as_it_is, &outcome, outcome.range) })
 }
 
 /// Writes the patch of edits, or what of it has to be edited by hand, which it returns; why goes into `refusal`.

@@ -13,9 +13,9 @@ impl Layout {
     /// The layout of a type that holds elements of edited ones: at each of these offsets one, laid
     /// out like this, under this name. Everything else of it keeps its order.
     ///
-    /// None if they overlap or lie outside; if an element is divided into blocks, or has parts that
-    /// no link leads to, which are no arrays here; and if one of several has a second part, as there
-    /// is one link.
+    /// Returns none if they overlap or lie outside; if an element is divided into blocks, or has
+    /// parts that no link leads to, which are no arrays here; and if one of several has a second
+    /// part, as there is one link.
     pub fn around(outer: Structure, held: &[(u64, &Layout, &str)]) -> Option<Layout> {
         let mut held = held.to_vec();
         held.sort_by_key(|(at, ..)| *at);
@@ -27,7 +27,8 @@ impl Layout {
             is_reached && layout.parts.iter().all(|part| part.block == 1)
         };
         let is_linked_once = held.len() == 1 || held.iter().all(|(_, inner, _)| inner.parts.len() == 1);
-        if held.is_empty() || !are_apart || !is_linked_once || !held.iter().all(|(_, inner, _)| whole(inner)) {
+        if held.is_empty() || !are_apart || !is_linked_once || !held.iter().all(|(_, inner, _)| whole(inner))
+        {
             return None;
         }
         let asked = Asked { multiple: 1, align: outer.align_floor() };

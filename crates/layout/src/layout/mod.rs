@@ -13,8 +13,8 @@
 //! alignment, the whole a multiple of the largest (ISO C 6.7.2.1, System V ABI for x86-64 §3.1.2).
 //! A part whose members were not touched keeps the offsets that the compiler chose.
 
-mod arrange;
 mod around;
+mod arrange;
 mod pieces;
 mod refusal;
 

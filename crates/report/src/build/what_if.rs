@@ -83,7 +83,7 @@ fn what_if_beside(
     outcome: &EditOutcome,
     noise: f64,
 ) -> model::WhatIf {
-    let EditOutcome { edits, plan, predicted, costs, sharing, before, after, verdict } = outcome;
+    let EditOutcome { edits, plan, predicted, costs, sharing, before, after, verdict, .. } = outcome;
     let (profile, replayed) = (&predicted.profile, &predicted.replayed);
     let as_it_would_be = report(Inputs {
         trace: &baseline.trace,

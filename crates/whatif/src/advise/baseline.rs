@@ -21,7 +21,7 @@ use crate::cost::Cycles;
 use crate::heat::{RecordNames, heat};
 use crate::host::Host;
 use crate::hot_cold::Chart;
-use crate::noise::Noise;
+use crate::noise::{LEAST, Noise, Verdict};
 use crate::plan::{Plan, PlanInputs};
 use crate::predict::{Predictor, Unpredictable};
 use crate::remedy::{Case, CaseSubject, Proposal, proposals};
@@ -284,8 +284,33 @@ impl Baseline {
         let sharing = predictor.sharing(&predicted.profile, Some(&predicted.moved));
         let lost = sharing.as_ref().map_or(0.0, SharingProfile::lost_cycles);
         let after = predictor.cycles_under(&plan, (&predicted, &costs), &self.profile).with_lost(lost);
-        let verdict = self.noise()?.verdict(before.run, after.run);
-        Ok(EditOutcome { edits: edits.to_vec(), plan, predicted, costs, sharing, before, after, verdict })
+        let (verdict, range) = self.judged(&plan, before.run, after.run)?;
+        Ok(EditOutcome {
+            edits: edits.to_vec(),
+            plan,
+            predicted,
+            costs,
+            sharing,
+            before,
+            after,
+            verdict,
+            range,
+        })
+    }
+
+    /// Judges a change of the run's cycles, and what it had to exceed. One that other placements could
+    /// make is looked at in pairs.
+    fn judged(&self, plan: &Plan, before: f64, after: f64) -> Result<(Verdict, f64), AdviseError> {
+        let noise = self.noise()?;
+        let verdict = noise.verdict(before, after);
+        if verdict != Verdict::Neutral || (after - before).abs() < LEAST * before {
+            return Ok((verdict, noise.range()));
+        }
+        match self.predictor().pairs(plan, &self.profile) {
+            Ok(pairs) => Ok((pairs.verdict(before, after), pairs.range())),
+            Err(Unpredictable::Placement(_)) => Ok((verdict, noise.range())),
+            Err(why) => Err(why.into()),
+        }
     }
 
     /// The part of the accesses to memory of unknown origin or content.

@@ -28,6 +28,9 @@ pub struct EditOutcome {
     pub after: Cycles,
     /// The verdict.
     pub verdict: Verdict,
+    /// The part of the run that the change has to exceed: what placement alone changes, or how far
+    /// pairs of the same placement with the edits and without them differ, where that decides.
+    pub range: f64,
 }
 
 impl EditOutcome {

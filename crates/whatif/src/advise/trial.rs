@@ -3,7 +3,7 @@
 use memlode_layout::Edit;
 
 use super::{ABOUT, AdviseError, Baseline, EditOutcome, Rejected, effort};
-use crate::noise::Verdict;
+use crate::noise::{LEAST, Verdict};
 use crate::plan::Plan;
 use crate::predict::{TraceStart, Unpredictable, side_by_side};
 
@@ -110,7 +110,9 @@ pub fn confirm(
     let mut found = None;
     for (number, Trial { edits, gain, is_whole }) in tried.into_iter().enumerate() {
         let verdict = noise.verdict(1.0, 1.0 - gain);
-        if found.is_some() || number >= CONFIRMED || verdict != Verdict::WorthIt {
+        // What placement alone could gain is looked at closely, once.
+        let may_gain = verdict == Verdict::WorthIt || (number == 0 && gain >= LEAST);
+        if found.is_some() || number >= CONFIRMED || !may_gain {
             rejected.push(Rejected { edits, gain, verdict, is_whole });
             continue;
         }

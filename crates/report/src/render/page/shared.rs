@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::{Commands, data_name, object_name, place_name};
-use crate::model::{Report, SharedObject};
+use crate::model::{AdvisedEdit, Report, SharedObject};
 use crate::ranked::{costly, run_cycles};
-use crate::render::terminal::shared::{fact, pairs, saved};
-use crate::render::text::{milliseconds, percent_of, printable};
+use crate::render::terminal::findings::arrow_of_shared;
+use crate::render::terminal::shared::{fact, pairs};
+use crate::render::text::percent_of;
 
 /// The words of an object that threads take lines of.
 #[derive(Debug, Serialize)]
@@ -21,7 +22,7 @@ pub struct SharedWords {
     pub share: String,
     /// Its cost, the kind of sharing, and its home.
     pub facts: Vec<String>,
-    /// The edit to try, and what it may save.
+    /// The edit that is advised, and its gain.
     pub advice: Option<String>,
     /// The command that replays it.
     pub command: Option<String>,
@@ -29,10 +30,16 @@ pub struct SharedWords {
 
 /// Finds the words of the objects that are findings, the costliest first.
 pub fn words(report: &Report, commands: &Commands<'_>) -> Vec<SharedWords> {
-    costly(report).into_iter().filter_map(|object| one(report, object, commands)).collect()
+    let mut edits: Vec<&AdvisedEdit> = report.advised.iter().collect();
+    costly(report).into_iter().filter_map(|object| one(report, object, &mut edits, commands)).collect()
 }
 
-fn one(report: &Report, object: &SharedObject, commands: &Commands<'_>) -> Option<SharedWords> {
+fn one(
+    report: &Report,
+    object: &SharedObject,
+    edits: &mut Vec<&AdvisedEdit>,
+    commands: &Commands<'_>,
+) -> Option<SharedWords> {
     let found = report.sharing.as_ref()?;
     let access = &pairs(found, object).first()?.0.missed.access;
     let home = match object.stack_of {
@@ -46,9 +53,7 @@ fn one(report: &Report, object: &SharedObject, commands: &Commands<'_>) -> Optio
         access: access.clone(),
         share: share(report, object),
         facts: vec![fact(object), home],
-        advice: edit.map(|edit| {
-            format!("→ {}: may save up to {}", printable(edit), milliseconds(saved(object, edit)))
-        }),
+        advice: arrow_of_shared(edits, object),
         command: edit.map(|edit| format!("{} --edit {}", (commands.of)("whatif"), (commands.quoted)(edit))),
     })
 }

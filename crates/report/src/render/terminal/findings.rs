@@ -54,7 +54,7 @@ pub fn findings(report: &Report, style: Style) -> String {
         let finding = match ranked {
             Ranked::Waits(finding) => finding,
             Ranked::Shared(object) => {
-                out += &shared::finding(number, report, object, style);
+                out += &shared::finding(number, report, object, &mut edits, style);
                 continue;
             }
         };
@@ -351,10 +351,28 @@ fn alone(density: &Density, members: &[String]) -> String {
 /// `edits`: those that no earlier finding had.
 pub fn arrow(edits: &mut Vec<&AdvisedEdit>, finding: &Finding) -> Option<String> {
     let at = edits.iter().position(|advised| is_about(advised, finding))?;
-    let AdvisedEdit { edits: texts, gain } = edits.remove(at);
+    Some(promise(edits.remove(at)))
+}
+
+/// Returns that sentence for an object that threads share.
+pub fn arrow_of_shared(edits: &mut Vec<&AdvisedEdit>, object: &SharedObject) -> Option<String> {
+    let subjects = |texts: &[String]| {
+        let edits = edits_from_text(&texts.join("; ")).unwrap_or_default();
+        edits.iter().map(|edit| edit.subject().to_string()).collect::<Vec<_>>()
+    };
+    let known = subjects(&object.edits);
+    let is_about =
+        |advised: &&AdvisedEdit| subjects(&advised.edits).iter().any(|subject| known.contains(subject));
+    let at = edits.iter().position(is_about)?;
+    Some(promise(edits.remove(at)))
+}
+
+/// An advised edit, its gain and the reason.
+fn promise(advised: &AdvisedEdit) -> String {
+    let AdvisedEdit { edits: texts, gain } = advised;
     let why = edits_from_text(&texts.join("; ")).map(|edits| format!(", as {}", because(&edits)));
     let edit = printable(&texts.join("; ")).into_owned();
-    Some(format!("→ {edit}: {} fewer cycles{}", percent_of(*gain), why.unwrap_or_default()))
+    format!("→ {edit}: {} fewer cycles{}", percent_of(*gain), why.unwrap_or_default())
 }
 
 /// Returns whether edits are about the data of a finding, or about one of the blocks that it is in.

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use super::Style;
+use super::findings::arrow_of_shared;
 use super::names::{data_label, object_label, place_label};
 use super::sharing::side;
-use crate::model::{Report, SharedData, SharedObject, Transfers};
+use crate::model::{AdvisedEdit, Report, SharedData, SharedObject, Transfers};
 use crate::ranked::run_cycles;
-use crate::render::text::{count, milliseconds, percent_of, printable};
+use crate::render::text::{count, milliseconds, percent_of};
 
 /// Pairs of accesses that are shown.
 const PAIRS: usize = 3;
@@ -15,9 +16,15 @@ const PAIRS: usize = 3;
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
 
-/// One finding: the object, the accesses that take its lines from each other, and the change to
-/// make.
-pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Style) -> String {
+/// One finding: the object, the accesses that take its lines from each other, and the edit that is
+/// advised, which is taken from `edits`.
+pub fn finding(
+    number: usize,
+    report: &Report,
+    object: &SharedObject,
+    edits: &mut Vec<&AdvisedEdit>,
+    style: Style,
+) -> String {
     let Some(found) = &report.sharing else { return String::new() };
     let pairs = pairs(found, object);
     let Some((first, _)) = pairs.first() else { return String::new() };
@@ -48,8 +55,7 @@ pub fn finding(number: usize, report: &Report, object: &SharedObject, style: Sty
         None => object_label(&object.object, 0).whole(),
     };
     out += &style.indented(INDENT, &format!("in {home}"));
-    if let Some(edit) = object.edits.first() {
-        let arrow = format!("→ {}: may save up to {}", printable(edit), milliseconds(saved(object, edit)));
+    if let Some(arrow) = arrow_of_shared(edits, object) {
         out += &style.advice(&style.indented(INDENT, &arrow));
     }
     out
@@ -68,12 +74,6 @@ pub fn fact(object: &SharedObject) -> String {
         milliseconds(object.ms),
         count(object.transfers)
     )
-}
-
-/// Returns the milliseconds that an edit of an object may save: true sharing ends only if each
-/// thread has a copy.
-pub fn saved(object: &SharedObject, edit: &str) -> f64 {
-    if edit.starts_with("per-thread") { object.ms } else { object.false_ms }
 }
 
 /// The pairs of an object, the costliest first, and the verb for the other access.
