@@ -19,6 +19,7 @@ import zlib
 import axe_playwright_python
 from playwright.sync_api import sync_playwright
 
+import naive
 import programs
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -313,6 +314,89 @@ def threads(open_page):
     return readers
 
 
+def cells(open_page):
+    """Filters show what the accesses, one by one, add up to."""
+    path = page("cells")
+    replay = ("replay", "cells-trace", "--machine", "generic", "--rows", "hits", "--format", "ndjson")
+    lines = run(MEMLODE, *replay).stdout.splitlines()
+    reader = open_page("light", "wide")
+    data = held(path)
+    reader.faults += naive.faults(data, lines)
+    of_cells = data["cells"]
+    middle = of_cells["stretches"] // 2
+    kept = list(naive.cells_of(data).items())
+    for options, passes in (
+        ("thread=1", lambda key, stretch: key[0] == 1),
+        (f"time=0-{middle}", lambda key, stretch: stretch < middle),
+        (f"thread=0&member=weight&type=node&time={middle}-{of_cells['stretches']}",
+         lambda key, stretch: key[0] == 0 and key[3:5] == ("node", "weight") and stretch >= middle),
+    ):
+        reader.open(path, f"#structures/node/weight?{options}")
+        wanted = sum(sums[0] for (key, stretch), sums in kept
+                     if passes(key, stretch) and key[3] == "node" and key[4] == "weight")
+        row = reader.page.locator("table tr.chosen").first.inner_text().split("\t")
+        if count(wanted) not in row:
+            reader.faults.append(f"{options}: {count(wanted)} accesses to node.weight pass, and the page says {row}")
+        reader.check(options)
+        reader.accessible(options)
+    reader.page.screenshot(path=WORK / "cells-filtered.png", full_page=True)
+    # A filter goes to other views, and back again.
+    reader.page.locator("#views a", has_text="Objects").click()
+    if "thread=0" not in reader.hash():
+        reader.faults.append(f"the filters are lost on the way to {reader.hash()}")
+    reader.page.locator(".chip", has_text="thread").click()
+    if "thread" in reader.hash():
+        reader.faults.append(f"a filter stays when it is removed: {reader.hash()}")
+    return [reader, *call_tree(open_page, path), *object_ranges(open_page, path)]
+
+
+def call_tree(open_page, path):
+    """Boxes of the call tree, those of one function, and functions that are collapsed."""
+    reader = open_page("dark", "wide")
+    reader.open(path, "#calls")
+    weigh = reader.page.locator("a.flame", has_text="weigh").first
+    if not weigh.count():
+        reader.faults.append("the call tree has no weigh")
+        return [reader]
+    weigh.evaluate("link => link.click()")
+    text = reader.page.locator("#main").inner_text()
+    if "main" not in text or "again" not in text:
+        reader.faults.append("the callers of weigh are not shown")
+    reader.check("sandwich")
+    reader.accessible("sandwich")
+    reader.page.screenshot(path=WORK / "cells-sandwich.png", full_page=True)
+    reader.page.locator("a", has_text="Collapse into its callers").click()
+    if reader.page.locator("a.flame", has_text="weigh").count():
+        reader.faults.append("a collapsed function is still there")
+    reader.page.locator(".choices a", has_text="callees first").click()
+    if "invert=1" not in reader.hash() or "without=weigh" not in reader.hash():
+        reader.faults.append(f"the address does not hold how calls are shown: {reader.hash()}")
+    reader.open(path, "#calls/L1d")
+    data = held(path)
+    misses = data["report"]["total"]["misses"]["L1d"]
+    if sum(data["calls"]["misses"][0]) != misses:
+        reader.faults.append(f"paths have not the {misses} misses of the run")
+    waits = data["report"]["total"]["wait"]
+    cycles = waits["cycles"] + waits["instruction_cycles"] + waits["first_touch_cycles"]
+    if abs(sum(data["calls"]["cycles"]) - cycles) > 1e-3 * cycles:
+        reader.faults.append(f"paths have {sum(data['calls']['cycles'])} cycles, the run {cycles}")
+    return [reader]
+
+
+def object_ranges(open_page, path):
+    """The picture of an object has its accesses."""
+    reader = open_page("light", "phone")
+    data = held(path)
+    of = data["ranges"][0]
+    accesses = data["report"]["objects"][of["object"]]["accesses"]
+    if sum(map(sum, of["bins"])) != accesses or sum(thread["accesses"] for thread in of["threads"]) != accesses:
+        reader.faults.append(f"the pictures of object {of['object']} have not its {accesses} accesses")
+    reader.open(path, f"#objects/{of['object']}")
+    reader.check("an object")
+    reader.page.screenshot(path=WORK / "cells-object.png", full_page=True)
+    return [reader]
+
+
 def clean(open_page):
     path = page("clean")
     reader = open_page("light", "wide")
@@ -347,6 +431,7 @@ def prepare():
     record_hostile.said = record("hostile", program, "</script><script>alert('argument')</script>", "\u202e\x1b[31m")
     record("threads", build("threads", programs.THREADS, "-pthread"))
     record("clean", build("clean", programs.CLEAN))
+    record("cells", build("cells", ROOT / "crates" / "analyses" / "fixtures" / "cells" / "program.c", "-pthread"))
     shutil.copytree(WORK / "clean-trace", WORK / "empty-trace")
     for chunks in (WORK / "empty-trace").rglob("*"):
         if chunks.is_file() and chunks.suffix != ".json":
@@ -354,7 +439,8 @@ def prepare():
 
 
 def main(wanted):
-    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads, "clean": clean, "empty": empty}
+    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads,
+             "cells": cells, "clean": clean, "empty": empty}
     prepare()
     faults = []
     with sync_playwright() as playwright:

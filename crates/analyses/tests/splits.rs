@@ -317,10 +317,11 @@ fn split(
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 18] = [
+const ARGUMENTS: [(&str, &str); 19] = [
     ("accesses", ""),
     ("accesses", "misses=yes"),
     ("alias", "least=1"),
+    ("cells", ""),
     ("contexts", ""),
     ("locks", ""),
     ("ranges", ""),

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
 use memlode_analyses::{Arguments, BadArgument, Run};
-use memlode_attribute::has_gaps;
 use memlode_attribute::setup::Setup;
+use memlode_attribute::{CostModel, has_gaps};
 use memlode_html::Page;
 use memlode_machine::Machine;
 use memlode_report::render::page::Commands;
 use memlode_report::{
-    Advice, CommandAnswer, CommandFindings, NamedAnalysis, NamedComparison, NamedListing, Report, SiteCounts,
-    Sources, TimeReport, WantedLines, build, listing,
+    Advice, Cells, CommandAnswer, CommandFindings, NamedAnalysis, NamedComparison, NamedListing, NamedTable,
+    Report, SiteCounts, Sources, TimeReport, WantedLines, build, listing,
 };
 use memlode_trace::Trace;
 use memlode_whatif::advise::{Effort, advise};
+use serde::{Deserialize, Serialize};
 
 use crate::accesses::known;
 use crate::analyse::{Found, Job, Wanted};
-use crate::kept::{KeepArgs, question};
+use crate::kept::{Answer, KeepArgs, question};
 use crate::next::{ConfidentialArgs, NextCommands};
 use crate::{baseline, code, term};
 
@@ -73,6 +74,23 @@ impl ExtraArgs {
     }
 }
 
+/// Analyses of every access that a page shows, and the cells that its filters choose from.
+#[derive(Serialize, Deserialize)]
+struct PageRows {
+    analysis: NamedAnalysis,
+    cells: Option<Cells>,
+}
+
+impl Answer for PageRows {
+    fn is_sound(&self) -> bool {
+        self.analysis.tables.iter().all(NamedTable::is_sound)
+    }
+
+    fn locate(&mut self, before: &str, _after: &str) {
+        self.analysis.trace = before.to_string();
+    }
+}
+
 /// A trace on a machine, and whether answers about it are kept.
 pub struct Subject<'a> {
     /// The trace.
@@ -110,7 +128,8 @@ pub fn write(
         advice: advice.as_deref(),
         records: &records,
         code: code.as_ref(),
-        rows: rows.as_ref(),
+        rows: rows.as_ref().map(|rows| &rows.analysis),
+        cells: rows.as_ref().and_then(|rows| rows.cells.as_ref()),
         timing,
         comparison,
     };
@@ -154,8 +173,8 @@ impl Subject<'_> {
         Ok(found)
     }
 
-    /// Analyses of every access, in one replay.
-    fn rows(&self, accesses: u64) -> Result<NamedAnalysis> {
+    /// Analyses of every access, in one replay, and the cells of the counts.
+    fn rows(&self, accesses: u64) -> Result<PageRows> {
         let every = accesses.div_ceil(INTERVALS).max(1).to_string();
         let none = || "".parse::<Arguments>().map_err(|BadArgument(why)| anyhow!(why));
         let mut run = Run::default();
@@ -164,12 +183,32 @@ impl Subject<'_> {
             ("working-set", Arguments::one("every", every)),
             ("reuse", none()?),
             ("strides", none()?),
+            ("contexts", none()?),
+            ("ranges", none()?),
+            ("cells", none()?),
         ] {
             let analysis = known(name).with_context(|| format!("there is no analysis called {name}"))?;
             run.add(&analysis, &arguments).map_err(|BadArgument(why)| anyhow!("{name}: {why}"))?;
         }
-        match self.answer("html rows", None, || self.job(Wanted::Accesses(run)))? {
-            CommandFindings::Analysis(found) => Ok(found),
+        let question = question::<ExtraArgs>("html rows", None, &[self.machine]);
+        self.keep.answer(question, &[&**self.trace], || self.computed_rows(run))
+    }
+
+    /// Replays the trace for some analyses, and for the prices of its accesses.
+    fn computed_rows(&self, run: Run) -> Result<PageRows> {
+        let job = |wanted| Job { machine: self.machine.clone(), wanted, by_path: false };
+        let mut rows = job(Wanted::Accesses(run)).run(self.trace.clone())?;
+        let counts = job(Wanted::Report(None)).run(self.trace.clone())?;
+        let mut cells = None;
+        if let (Found::Accesses(tables), Found::Report(profile, ..)) = (&mut rows.found, &counts.found) {
+            let costs = CostModel::new(profile, self.trace.sites(), self.machine);
+            if let Some(at) = tables.iter().position(|table| table.meta.id == "cells") {
+                let table = tables.remove(at);
+                cells = build::cells(self.trace, self.machine, (profile, &costs), &table);
+            }
+        }
+        match rows.answer().found {
+            CommandFindings::Analysis(analysis) => Ok(PageRows { analysis, cells }),
             _ => bail!("an analysis of every access has tables"),
         }
     }

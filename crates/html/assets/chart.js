@@ -1,13 +1,17 @@
 // Lines and bars along one axis.
 
-const CHART = { width: 900, height: 250, left: 64, right: 14, top: 12, bottom: 30 };
+const CHART = { height: 250, left: 64, right: 14, top: 12, bottom: 30 };
+
+/** Pictures are as wide as there is room, so that letters have their size on a phone, too. */
+const roomFor = () => Math.max(280, Math.min(900, document.documentElement.clientWidth - 56));
 
 /**
  * A chart: `series` of { name, colour, values }, each as long as `x`; `form` is "line" or "stack". `marks` are places on
  * the axis with a name. Each place can be pointed at: `tell` says what is there, and `go` where it leads.
  */
 function chart(label, { x, series, form = "line", log = false, marks = [], xText, yText, tell, most }) {
-  const { width, height, left, right, top, bottom } = CHART;
+  const { height, left, right, top, bottom } = CHART;
+  const width = roomFor();
   const place = log ? (value) => Math.log2(Math.max(1, value)) : (value) => value;
   const [from, to] = [place(Math.min(...x, ...marks.map((mark) => mark.at))), place(Math.max(...x, ...marks.map((mark) => mark.at)))];
   const sums = form === "stack" ? x.map((_, at) => series.reduce((sum, one) => sum + one.values[at], 0))
@@ -22,7 +26,7 @@ function chart(label, { x, series, form = "line", log = false, marks = [], xText
       shape("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, yText(highest * part)));
   }
   const ticks = log ? [...Array(Math.floor(to) - Math.ceil(from) + 1).keys()].map((at) => 2 ** (Math.ceil(from) + at))
-    .filter((_, at, all) => at % Math.ceil(all.length / 8) === 0) : [0, 0.25, 0.5, 0.75, 1].map((part) => from + part * (to - from));
+    .filter((_, at, all) => at % Math.ceil(all.length / (width > 600 ? 8 : 4)) === 0) : (width > 600 ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]).map((part) => from + part * (to - from));
   ticks.forEach((value, at) => svg.append(shape("text", {
     x: toX(value), y: height - 8, "text-anchor": at === 0 ? "start" : at === ticks.length - 1 ? "end" : "middle",
   }, xText(value))));

@@ -49,8 +49,8 @@ function duration(ms) {
   return ms >= 10 ? `${ms.toFixed(0)} ms` : ms >= 0.1 ? `${ms.toFixed(2)} ms` : `${(ms * 1000).toFixed(1)} µs`;
 }
 
-/** The fragment of a view and what is chosen in it. */
-const at = (...parts) => `#${parts.map((part) => encodeURIComponent(part)).join("/")}`;
+/** The fragment of a view and what is chosen in it, with the filters of now. */
+const at = (...parts) => `#${parts.map((part) => encodeURIComponent(part)).join("/")}${query()}`;
 const link = (text, ...parts) => el("a", { href: at(...parts) }, text);
 
 function say(text) {

@@ -6,6 +6,7 @@ const VIEWS = [
   ["source", "Source", source],
   ["objects", "Objects", objects],
   ["threads", "Threads", threads],
+  ["calls", "Call tree", calls],
   ["time", "Time", time],
   ["locality", "Locality", locality],
   ["waits", "Waits", waits],
@@ -32,11 +33,16 @@ function show() {
   const { view: [id, name, draw], chosen, options } = fragment();
   const main = document.getElementById("main");
   main.replaceChildren();
+  readFilters(options);
   draw(main, chosen.map((part) => part || undefined), options);
+  const bar = el("div");
+  filterBar(bar, id);
+  main.querySelector("h1")?.after(bar);
   document.title = `${name}, memlode: ${data.words.title}`;
   for (const tab of document.querySelectorAll("#views a")) {
-    tab.toggleAttribute("aria-current", tab.hash === `#${id}`);
-    if (tab.hash === `#${id}`) tab.setAttribute("aria-current", "page");
+    tab.href = at(tab.dataset.view);
+    tab.toggleAttribute("aria-current", tab.dataset.view === id);
+    if (tab.dataset.view === id) tab.setAttribute("aria-current", "page");
   }
   if (shown !== null && shown !== id) {
     scrollTo(0, 0);
@@ -56,7 +62,7 @@ function switchTheme() {
 
 async function start() {
   await unpack();
-  document.getElementById("views").append(...VIEWS.map(([id, name]) => el("a", { href: `#${id}` }, name)));
+  document.getElementById("views").append(...VIEWS.map(([id, name]) => el("a", { href: `#${id}`, "data-view": id }, name)));
   document.getElementById("theme").addEventListener("click", switchTheme);
   document.getElementById("skip").addEventListener("click", (event) => {
     event.preventDefault();

@@ -4,7 +4,7 @@ const LINE = 64;
 
 /** How much a member waits and is accessed. */
 function memberNumbers(member) {
-  const rows = member.rows.map((row) => data.report.fields[row]);
+  const rows = member.rows.map((row) => now.fields[row]);
   const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
   return {
     accesses: sum((row) => row.accesses),

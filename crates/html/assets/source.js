@@ -14,7 +14,7 @@ function source(main, [name, line]) {
   const index = Math.max(0, data.functions.findIndex((of) => of.linkage_name === name));
   const list = el("ul", { class: "pick" }, data.functions.slice(0, 400).map((of, at) =>
     el("li", {}, el("a", { href: at_function(of), "aria-current": at === index ? "true" : undefined },
-      el("span", {}, of.name), el("span", { class: "number" }, percent(of.share))))));
+      el("span", {}, of.name), el("span", { class: "number" }, percent(shareOfLines(of.rows)))))));
   main.append(el("div", { class: "pair" }, el("nav", { "aria-label": "Functions" }, list),
     listing(data.functions[index], line ? Number(line) : null)));
 }
@@ -25,7 +25,7 @@ const at_function = (of) => at("source", of.linkage_name);
 function byLine(of) {
   const sums = new Map();
   for (const row of of.rows) {
-    const numbers = data.report.lines[row];
+    const numbers = now.lines[row];
     const line = shownPosition(numbers).line ?? 0;
     const sum = sums.get(line) ?? { cycles: 0, accesses: 0, wait: 0, misses: data.levels.map(() => 0), rows: [] };
     sum.cycles += cycles(numbers);
@@ -58,7 +58,7 @@ function listing(of, target) {
   const sums = byLine(of);
   const most = Math.max(1e-9, ...[...sums.values()].map((sum) => sum.cycles));
   const box = el("section", { "aria-label": of.name }, el("h2", { class: "mono" }, of.name),
-    el("p", { class: "soft" }, of.file ? `${of.file}: ` : "", `${percent(of.share)} of the modelled cycles`));
+    el("p", { class: "soft" }, of.file ? `${of.file}: ` : "", `${percent(shareOfLines(of.rows))} of the modelled cycles`));
   if (of.instructions.length) {
     const box_of = el("input", { type: "checkbox", id: "asm" });
     box_of.checked = withInstructions;
@@ -91,7 +91,7 @@ function listing(of, target) {
       el("table", { class: "mono" }, head, el("tbody", {}, rows))));
   });
   if (of.no_text) box.append(el("p", { class: "soft" }, of.no_text));
-  const rows = of.rows.map((at) => ({ ...data.report.lines[at], at }));
+  const rows = of.rows.map((at) => ({ ...now.lines[at], at })).filter((row) => row.accesses > 0);
   const chosen = rows.findIndex((row) => target !== null && shownPosition(row).line === target);
   box.append(el("h3", {}, "What its lines touch"), table("Data by line", [
     {

@@ -12,13 +12,15 @@ function structures(main, [type, member], options) {
   const list = el("ul", { class: "pick" }, data.structures.map((of, at) =>
     el("li", {}, el("a", { href: toType(of.full), "aria-current": at === index ? "true" : undefined },
       el("span", {}, of.name),
-      el("span", { class: "number" }, percent(data.report.types[of.row].wait_share))))));
+      el("span", { class: "number" }, percent(now.types[of.row].wait_share))))));
   const shown = el("section", { "aria-label": structure.name },
     el("h2", { class: "mono" }, structure.full),
     el("p", {}, `${structure.form} of ${structure.bytes} bytes; `,
-      `${percent(data.report.types[structure.row].wait_share)} of the `, term("wait")),
+      `${percent(now.types[structure.row].wait_share)} of the `, term("wait")),
+    only(member ? `accesses to ${member}` : "accesses to it", { type: structure.full, member: member ?? null }),
     marksChoice(structure, marks, member),
     picture(structure, { chosen: member, marks, most: 64 }), scale(marks),
+    editsOf(structure),
     memberTable(structure, member),
     linesOf(structure, member));
   main.append(el("div", { class: "pair" }, el("nav", { "aria-label": "Types" }, list), shown));
@@ -31,9 +33,45 @@ function marksChoice(structure, marks, member) {
     return el("details", {}, el("summary", {}, "Hot and cold members, edits and what they buy"),
       el("p", {}, data.intros.marks), command(data.commands.advise));
   }
-  const to = at(...["structures", structure.full, member].filter(Boolean)) + (marks ? "" : "?marks=1");
+  const here = at(...["structures", structure.full, member].filter(Boolean));
+  const to = marks ? here : withOption(here, "marks", "1");
   return el("p", {}, el("a", { href: to }, marks ? "Colour by waiting" : "Colour hot and cold"),
     structure.is_split ? ": the published rules split it" : ": the published rules leave it whole");
+}
+
+/** The structure beside what each edit that is worth it makes of it. */
+function editsOf(structure) {
+  const edits = data.edited.flatMap((layouts, at) => layouts
+    .filter((layout) => layout.type === structure.full).map((layout) => ({ layout, said: data.words.edits[at] })));
+  return edits.map(({ layout, said }) => el("article", { class: "card" },
+    el("h3", {}, el("span", { class: "good" }, said.verdict), ": ", el("code", {}, said.edit)),
+    el("p", {}, `${said.gain}; `, said.misses.map(([level, before, after]) => `${level} misses ${before} → ${after}`).join(", ")),
+    el("div", { class: "sides" },
+      el("div", {}, el("h4", {}, `Before: ${structure.bytes} bytes`), picture(structure, { most: 16 })),
+      el("div", {}, layout.parts.map((part, at) => editedPart(structure, part, at)))),
+    el("p", { class: "soft" }, said.confidence), command(said.command)));
+}
+
+/** An array that an edit makes: rows of 64 bytes, or the members that have an array each. */
+function editedPart(structure, part, at) {
+  const isOf = (path, name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
+  const members = part.members.map(({ member, offset, bytes: size }) => {
+    const old = structure.members.filter(({ path }) => member.split(", ").some((name) => isOf(path, name)));
+    return { path: member, first_bit: 8 * offset, bits: 8 * size, rows: old.flatMap(({ rows }) => rows), is_cold: null };
+  });
+  const title = at === 0 ? "After" : "and apart";
+  if (part.elements === 1) {
+    return [el("h4", {}, `${title}: ${part.bytes} bytes`),
+      picture({ full: structure.full, bytes: part.bytes, members }, { most: 16 })];
+  }
+  return [el("h4", {}, `${title}: ${members.length === 1 ? "an array" : "arrays"}, one a member`),
+    members.map((member) => picture({ full: structure.full, bytes: LINE, members: filled(member) }, { most: 1 }))];
+}
+
+/** A line full of values of one member. */
+function filled(member) {
+  const times = Math.max(1, Math.floor(8 * LINE / member.bits));
+  return Array.from({ length: times }, (_, at) => ({ ...member, first_bit: at * member.bits }));
 }
 
 function memberTable(structure, chosen) {
@@ -56,9 +94,7 @@ function memberTable(structure, chosen) {
 
 function linesOf(structure, member) {
   const isBelow = (path) => path === member || path?.startsWith(`${member}.`) || path?.startsWith(`${member}[`);
-  const rows = data.report.lines
-    .map((row, at) => ({ ...row, at }))
-    .filter((row) => row.type === structure.full && (!member || isBelow(row.member)));
+  const rows = rowsOf("lines").filter((row) => row.type === structure.full && (!member || isBelow(row.member)));
   return el("div", {}, el("h3", {}, member ? `Lines that touch ${member}` : "Lines that touch it"),
     table("Lines", numberColumns(
       { head: "line", left: true, cell: (row) => el("a", { href: toLine(row.at) }, data.names.lines[row.at][1]) },
@@ -68,6 +104,6 @@ function linesOf(structure, member) {
 
 function typeTable() {
   return table("Types", numberColumns(
-    { head: "type", left: true, cell: (row, at) => named(data.names.types[at], toType(row.type)) },
-  ), data.report.types, { most: 20, more: leftOut("types") });
+    { head: "type", left: true, cell: (row) => named(data.names.types[row.at], toType(row.type)) },
+  ), rowsOf("types"), { most: 20, more: leftOut("types") });
 }

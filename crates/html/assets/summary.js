@@ -5,6 +5,7 @@ const REJECTED = 5;
 
 function summary(main) {
   const { words } = data;
+  if (isFiltered()) return void passedSummary(main);
   main.append(el("h1", {}, words.sentence));
   if (words.gain) {
     main.append(el("p", {}, words.gain));
@@ -33,6 +34,32 @@ function summary(main) {
   main.append(el("p", { class: "soft" }, data.intros.model));
   const why = command(data.commands.why);
   main.append(el("h3", {}, "Why each miss happens"), why);
+}
+
+/** What passes the filters: the levels that it waits for, and the first lines, members and objects. */
+function passedSummary(main) {
+  main.append(el("h1", {}, "What passes the filters"), el("p", { class: "soft" }, data.intros.filtered));
+  const { total } = now;
+  const parts = [
+    ["instructions", "instructions", total.wait.instruction_cycles],
+    ...data.levels.map((_, at) => [SERIES[at].slice(2), `waiting for ${data.levels[at + 1] ?? "memory"}`, total.waits[at]]),
+    ["first", "first touches", total.wait.first_touch_cycles],
+  ].filter(([, , part]) => part > 0);
+  const all = Math.max(1e-9, cycles(total));
+  main.append(el("section", { "aria-label": "Modelled cycles of what passes" },
+    el("div", { class: "bar", "aria-hidden": "true" }, parts.map(([id, name, part]) =>
+      el("span", { class: id, style: { flexGrow: part / all }, "data-tip": `${name}: ${percent(part / all)}` }))),
+    el("ul", { class: "legend" }, parts.map(([id, name, part]) =>
+      el("li", {}, el("span", { class: `swatch ${id}` }), `${name} ${percent(part / all)}`)))));
+  main.append(el("p", {}, `${count(total.accesses)} accesses, of which `,
+    data.levels.map((level) => `${count(total.misses[level])} miss ${level}`).join(", "), "."));
+  const first = (title, name, column) => main.append(el("h2", {}, title),
+    table(title, numberColumns(column), rowsOf(name), { most: 8, more: leftOut(name) }));
+  const { names } = data;
+  first("Members", "fields", { head: "member", left: true, cell: (row) => named(names.fields[row.at], toType(row.type, row.member)) });
+  first("Lines", "lines", { head: "line", left: true,
+    cell: (row) => [named(names.lines[row.at][1], toLine(row.at)), "  ", names.lines[row.at][0]].flat() });
+  first("Objects", "objects", { head: "where", left: true, cell: (row) => link(names.objects[row.at], "objects", row.at) });
 }
 
 function runBar() {

@@ -36,16 +36,16 @@ function threads(main, [chosen]) {
 }
 
 function threadTable(chosen) {
-  const rows = data.report.threads;
+  const rows = rowsOf("threads");
   const most = Math.max(1, ...rows.map(cycles));
   const meter = (row) => el("span", { class: "meters", "aria-hidden": "true" },
     el("span", { class: "meter", style: { width: `${100 * cycles(row) / most}%` } }));
   return table("Threads", [
-    { head: "thread", left: true, cell: (row, at) => link(data.names.threads[at], "threads", at) },
+    { head: "thread", left: true, cell: (row) => link(data.names.threads[row.at], "threads", row.at) },
     { head: "cycles", value: cycles, cell: (row) => count(cycles(row)) },
     { head: "", cell: meter },
     ...numberColumns(),
-  ], rows, { chosen: chosen === undefined ? -1 : Number(chosen), more: leftOut("threads"), most: 20 });
+  ], rows, { chosen: rows.findIndex((row) => String(row.at) === chosen), more: leftOut("threads"), most: 20 });
 }
 
 function transferList(main, title, kind, rows) {

@@ -11,6 +11,7 @@ function time(main) {
     (row.data ? `: ${percent(row.share_of_wait)} of the waiting for ${row.data.name}` : "");
   const levels = Object.keys(rows[0] ?? {}).filter((name) => name.endsWith("_misses"));
   if (!rows.length) return void main.append(el("p", {}, "Nothing was recorded."));
+  main.append(phasesOf());
   main.append(el("h2", {}, "Waiting"), chart("Cycles of waiting, interval by interval", {
     x, form: "stack", series: [{ name: "wait", colour: "var(--chained)", values: rows.map((row) => row.wait_cycles) }],
     xText: count, yText: count, tell: (at) => `${count(rows[at].wait_cycles)} cycles ${about(rows[at])}`,
@@ -31,6 +32,30 @@ function time(main) {
     { head: "mostly for", left: true, cell: (row) => (row.data ? named(row.data.name, toType(row.data.type, row.data.member)) : "") },
     ...levels.map((name) => ({ head: name.replace("_", " "), value: (row) => row[name], cell: (row) => count(row[name]) })),
   ], rows)));
+}
+
+/** Phases, each with a link to what it does alone. */
+function phasesOf() {
+  const { phases, cells } = data;
+  if (!phases.length) return "";
+  const all = phases.reduce((sum, phase) => sum + phase.accesses, 0);
+  const waits = Math.max(1, phases.reduce((sum, phase) => sum + phase.wait_cycles, 0));
+  const stretch = (access) => Math.round(access / cells.stretch_accesses);
+  const from = (phase, to) => `#summary${query({ time: `${stretch(phase.access)}-${Math.max(stretch(phase.access) + 1, to)}` })}`;
+  const end = (at) => (phases[at + 1] ? stretch(phases[at + 1].access) : cells.stretches);
+  const alone = (phase, at) => (cells && phases.length > 1 ? el("a", { href: from(phase, end(at)) }, "only this") : "");
+  return el("section", {}, el("h2", {}, "Phases"), el("p", { class: "soft" }, data.intros.phases),
+    cells && phases.length > 1
+      ? el("p", {}, el("a", { class: "chip", href: from(phases[1], cells.stretches) }, "Without the first phase")) : null,
+    table("Phases", [
+      { head: "waits mostly for", left: true, cell: (row) => row.data ?? "nothing" },
+      { head: "of the accesses", value: (row) => row.accesses, cell: (row) => percent(row.accesses / Math.max(1, all)) },
+      { head: "of the waiting", value: (row) => row.wait_cycles, cell: (row) => percent(row.wait_cycles / waits) },
+      { head: `${data.levels.at(-1)} misses`, value: (row) => row.misses, cell: (row) => count(row.misses) },
+      { head: "from access", value: (row) => -row.access, cell: (row) => count(row.access) },
+      { head: "at", cell: (row) => (row.seconds === null ? "" : `${row.seconds.toFixed(3)} s`) },
+      { head: "", left: true, cell: alone },
+    ], phases, { most: 12 }));
 }
 
 function workingSet(rows) {

@@ -28,8 +28,18 @@ pub struct LeftOut {
     wait_cycles: f64,
 }
 
-/// Leaves rows out of the tables of a report, and returns their number.
-pub fn cut(report: &mut Report) -> Vec<LeftOut> {
+/// The new places of the rows of some tables; none of those that are not in the page.
+pub struct Kept {
+    /// Places of lines.
+    pub lines: Vec<Option<usize>>,
+    /// Places of objects.
+    pub objects: Vec<Option<usize>>,
+    /// Places of threads.
+    pub threads: Vec<Option<usize>>,
+}
+
+/// Leaves rows out of the tables of a report, and returns their number, and where the others are now.
+pub fn cut(report: &mut Report) -> (Vec<LeftOut>, Kept) {
     if let Some(sharing) = &mut report.sharing {
         sharing.false_sharing.truncate(MOST_TRANSFERS);
         sharing.true_sharing.truncate(MOST_TRANSFERS);
@@ -37,30 +47,35 @@ pub fn cut(report: &mut Report) -> Vec<LeftOut> {
         sharing.cache_lines.truncate(MOST_TRANSFERS);
         sharing.locks.truncate(MOST_TRANSFERS);
     }
+    let (lines, of_lines) = rows("lines", &mut report.lines);
+    let (objects, of_objects) = rows("objects", &mut report.objects);
+    let (threads, of_threads) = rows("threads", &mut report.threads);
     let cut = [
-        rows("lines", &mut report.lines),
-        rows("data", &mut report.data),
-        rows("fields", &mut report.fields),
-        rows("types", &mut report.types),
-        rows("objects", &mut report.objects),
-        rows("functions", &mut report.functions),
-        rows("threads", &mut report.threads),
+        of_lines,
+        rows("data", &mut report.data).1,
+        rows("fields", &mut report.fields).1,
+        rows("types", &mut report.types).1,
+        of_objects,
+        rows("functions", &mut report.functions).1,
+        of_threads,
     ];
-    cut.into_iter().flatten().collect()
+    (cut.into_iter().flatten().collect(), Kept { lines, objects, threads })
 }
 
-fn rows<S>(table: &'static str, rows: &mut Vec<Row<S>>) -> Option<LeftOut> {
+/// Leaves rows out of a table. Returns the new place of each, and what was left out.
+fn rows<S>(table: &'static str, rows: &mut Vec<Row<S>>) -> (Vec<Option<usize>>, Option<LeftOut>) {
     if rows.len() <= SMALL {
-        return None;
+        return ((0..rows.len()).map(Some).collect(), None);
     }
     let by_wait = enough(rows, |numbers| numbers.wait.cycles);
     let by_accesses = enough(rows, |numbers| numbers.accesses as f64);
     let mut left = LeftOut { table, rows: 0, accesses: 0, wait_cycles: 0.0 };
+    let mut places = Vec::new();
     let mut kept = 0;
-    let mut at = 0;
     rows.retain(|row| {
+        let at = places.len();
         let keep = (by_wait[at] || by_accesses[at]) && kept < MOST;
-        at += 1;
+        places.push(keep.then_some(kept));
         if keep {
             kept += 1;
         } else {
@@ -70,7 +85,7 @@ fn rows<S>(table: &'static str, rows: &mut Vec<Row<S>>) -> Option<LeftOut> {
         }
         keep
     });
-    (left.rows > 0).then_some(left)
+    (places, (left.rows > 0).then_some(left))
 }
 
 /// Marks the largest rows that make up enough of what `weight` counts.
@@ -104,7 +119,8 @@ mod tests {
     fn what_waits_and_what_is_accessed_is_kept_and_the_rest_is_counted() {
         let mut table = vec![row(10, 100_000.0), row(1, 4.0), row(1, 1.0), row(500_000, 0.0)];
         table.extend((0..SMALL).map(|_| row(2, 0.0)));
-        let left = rows("lines", &mut table);
+        let (places, left) = rows("lines", &mut table);
+        assert_eq!(places[..5], [Some(0), None, None, Some(1), None]);
         let kept: Vec<u64> = table.iter().map(|row| row.numbers.accesses).collect();
         assert_eq!(kept, [10, 500_000]);
         let (rows, accesses) = (2 + SMALL, 2 + 2 * SMALL as u64);
@@ -114,7 +130,7 @@ mod tests {
     #[test]
     fn a_small_table_stays_whole() {
         let mut table = vec![row(10, 10.0), row(10, 10.0)];
-        assert_eq!(rows("lines", &mut table), None);
+        assert_eq!(rows("lines", &mut table), (vec![Some(0), Some(1)], None));
         assert_eq!(table.len(), 2);
     }
 }

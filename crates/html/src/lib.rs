@@ -14,7 +14,7 @@
 //! #     sharing: None, findings: Vec::new(),
 //! # });
 //! let page = Page {
-//!     report, advice: None, records: &[], code: None, rows: None, timing: None, comparison: None,
+//!     report, advice: None, records: &[], code: None, rows: None, cells: None, timing: None, comparison: None,
 //! };
 //! let commands = Commands { of: &|command| format!("memlode {command} DIR"), quoted: &str::to_owned };
 //! let page = render(page, &mut Sources::new(&trace, 0), &commands)?;
@@ -29,18 +29,22 @@
 //! Numbers are those of the report's JSON, and words come from [`memlode_report::render::page`]. What belongs
 //! together (members and their bytes, source lines and their cycles) is joined here; the scripts draw.
 
+mod calls;
+mod cells;
 mod colours;
 mod cut;
 mod listing;
 mod names;
 mod pack;
+mod phases;
+mod ranges;
 mod structures;
 mod tables;
 
 use memlode_report::render::json;
 use memlode_report::render::page::{Commands, words};
 use memlode_report::{
-    Advice, NamedAnalysis, NamedComparison, NamedListing, NamedRecord, Report, Sources, TimeReport,
+    Advice, Cells, NamedAnalysis, NamedComparison, NamedListing, NamedRecord, Report, Sources, TimeReport,
 };
 
 /// The contents of a page.
@@ -55,6 +59,8 @@ pub struct Page<'a> {
     pub code: Option<&'a NamedListing>,
     /// Analyses of every access: the time line, working sets, reuse and strides.
     pub rows: Option<&'a NamedAnalysis>,
+    /// Cells of the counts, from which filters choose.
+    pub cells: Option<&'a Cells>,
     /// Times by a model of the core; rows that matter least are left out.
     pub timing: Option<TimeReport>,
     /// Changes from another trace; rows that matter least are left out.
@@ -71,13 +77,20 @@ pub struct Unwritable(#[from] serde_json::Error);
 /// # Errors
 /// Fails if a number of the report has no form in JSON.
 pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) -> Result<String, Unwritable> {
-    let Page { mut report, advice, records, code, rows, mut timing, mut comparison } = page;
+    let Page { mut report, advice, records, code, rows, cells, mut timing, mut comparison } = page;
     let words = words(&report, advice, comparison.as_ref(), commands);
-    let left_out = cut::cut(&mut report);
+    let mut calls = rows.and_then(|rows| calls::calls(&report, rows));
+    let ranges = rows.map_or_else(Vec::new, |rows| ranges::ranges(&report, rows));
+    let (left_out, kept) = cut::cut(&mut report);
+    calls.iter_mut().for_each(|calls| calls.refer_to(&kept));
+    let ranges: Vec<_> = ranges.into_iter().filter_map(|of| of.refer_to(&kept)).collect();
+    let cells = cells.and_then(|cells| cells::cells(&report, &kept, cells));
     let functions = listing::functions(&report, code, sources);
     let structures = structures::structures(&report, records, advice);
     timing.iter_mut().for_each(tables::cut_timing);
     comparison.iter_mut().for_each(tables::cut_comparison);
+    let edited: Vec<_> =
+        advice.iter().flat_map(|advice| &advice.worth_it).map(|item| &item.layouts).collect();
     let null = || Ok("null".to_string());
     let parts = [
         ("report", json::embedded_report(&report)?),
@@ -85,6 +98,11 @@ pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) ->
         ("names", serde_json::to_string(&names::names(&report))?),
         ("structures", serde_json::to_string(&structures)?),
         ("functions", serde_json::to_string(&functions)?),
+        ("calls", serde_json::to_string(&calls)?),
+        ("phases", serde_json::to_string(&rows.map_or_else(Vec::new, phases::phases))?),
+        ("ranges", serde_json::to_string(&ranges)?),
+        ("edited", serde_json::to_string(&edited)?),
+        ("cells", serde_json::to_string(&cells)?),
         ("left_out", serde_json::to_string(&left_out)?),
         ("tables", rows.map_or(serde_json::json!([]), tables::analysed).to_string()),
         ("timing", timing.as_ref().map_or_else(null, json::embedded_timing)?),

@@ -7,9 +7,14 @@ use serde_json::{Map, json};
 /// Rows of a table that are kept, where the most important come first.
 const MOST: usize = 500;
 
+/// Tables of which pictures have the rows in a form of their own.
+const DRAWN_OTHERWISE: [&str; 5] =
+    ["contexts", "contexts_by_function", "ranges", "ranges_over_time", "ranges_by_context"];
+
 /// The tables of analyses of every access.
 pub fn analysed(found: &NamedAnalysis) -> serde_json::Value {
-    found.tables.iter().map(table).collect()
+    let is_drawn_otherwise = |table: &&NamedTable| DRAWN_OTHERWISE.contains(&&*table.id);
+    found.tables.iter().filter(|table| !is_drawn_otherwise(table)).map(table).collect()
 }
 
 fn table(table: &NamedTable) -> serde_json::Value {

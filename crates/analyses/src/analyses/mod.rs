@@ -2,6 +2,7 @@
 
 pub(crate) mod accesses;
 pub(crate) mod alias;
+pub(crate) mod cells;
 pub(crate) mod contexts;
 pub(crate) mod locks;
 pub(crate) mod offenders;
@@ -18,10 +19,11 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 14] {
+pub fn all() -> [Registered; 15] {
     [
         Registered::of::<accesses::Accesses>(),
         Registered::of::<alias::Alias>(),
+        Registered::of::<cells::CellsOverTime>(),
         Registered::of::<contexts::Contexts>(),
         Registered::of::<locks::Locks>(),
         Registered::of::<offenders::Offenders>(),

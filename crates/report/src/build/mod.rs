@@ -1,5 +1,6 @@
 //! From ids and counts to names and shares.
 
+mod cells;
 mod comparison;
 pub mod compiled;
 pub(crate) mod handles;
@@ -41,6 +42,7 @@ use crate::build::naming::{Borrowed, Naming};
 use crate::model::{self, ByLevel, Numbers, Report};
 use crate::names::demangle;
 
+pub use cells::cells;
 pub use comparison::comparison;
 pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios};
 pub use records::records;

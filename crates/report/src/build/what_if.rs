@@ -3,7 +3,7 @@
 use memlode_attribute::CostModel;
 use memlode_attribute::place::{place, what};
 use memlode_attribute::sharing::OwnMember;
-use memlode_layout::Edit;
+use memlode_layout::{Edit, Layout, Part, Slot};
 use memlode_trace::sites::StringId;
 use memlode_whatif::advise::{
     Advised, Baseline, CostliestAccess, EditOutcome, Rejected, Searched, Trial, Winner, written,
@@ -107,6 +107,27 @@ fn what_if_beside(
         tried: Vec::new(),
         left_off: None,
         by_hand: Vec::new(),
+        layouts: plan.layouts().iter().map(edited).collect(),
+    }
+}
+
+fn edited(layout: &Layout) -> model::EditedLayout {
+    let member = |slot: &Slot| model::EditedMember {
+        member: slot.names.join(", "),
+        offset: slot.offset,
+        bytes: slot.bytes,
+        was: slot.was,
+    };
+    let part = |part: &Part| model::EditedPart {
+        elements: part.block,
+        bytes: part.stride,
+        members: part.slots.iter().map(member).collect(),
+    };
+    let structure = layout.structure();
+    model::EditedLayout {
+        ty: structure.name.clone(),
+        bytes: structure.bytes,
+        parts: layout.parts().iter().map(part).collect(),
     }
 }
 

@@ -115,6 +115,45 @@ pub struct WhatIf {
     /// Places of the sources that have to be edited by hand, where a patch was wanted and is not possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_hand: Vec<HandEdit>,
+    /// The edited structures: where their members lie then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layouts: Vec<EditedLayout>,
+}
+
+/// A structure after edits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditedLayout {
+    /// The structure.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its size as compiled.
+    pub bytes: u64,
+    /// The arrays that hold its members, the first in the place of the old object.
+    pub parts: Vec<EditedPart>,
+}
+
+/// An array of some members of a structure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditedPart {
+    /// Elements in a block: in one of several, each member is an array.
+    pub elements: u32,
+    /// Bytes of a block.
+    pub bytes: u64,
+    /// The members, by offset.
+    pub members: Vec<EditedMember>,
+}
+
+/// A member, or several that share bytes, after an edit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EditedMember {
+    /// Its name.
+    pub member: String,
+    /// Offset in the block.
+    pub offset: u64,
+    /// Bytes of one element's value.
+    pub bytes: u64,
+    /// Offset as compiled; null for a link that the edit adds.
+    pub was: Option<u64>,
 }
 
 impl WhatIf {

@@ -5,6 +5,7 @@
 
 mod advice;
 mod answer;
+mod cells;
 mod comparison;
 mod finding;
 mod listing;
@@ -24,8 +25,10 @@ use std::borrow::Cow;
 
 pub use advice::{Advice, MarkedMember, RejectedEdits, StructureChart};
 pub use answer::{CommandAnswer, CommandFindings};
+pub use cells::{CellColumns, CellGroup, Cells, OtherCells};
 pub use comparison::{
-    Change, Compared, Comparison, Confidence, HandEdit, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
+    Change, Compared, Comparison, Confidence, EditedLayout, EditedMember, EditedPart, HandEdit, Located,
+    MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};

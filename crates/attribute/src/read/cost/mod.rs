@@ -270,6 +270,18 @@ impl CostModel {
         &self.waits[cell]
     }
 
+    /// Returns the cycles that accesses of the cell at this index wait, by the number of levels that
+    /// they missed: their sum is that of [`CostModel::of`], unless translations were simulated.
+    pub fn by_depth(&self, profile: &Profile, cell: usize, levels: usize) -> [f64; MAX_LEVELS + 1] {
+        let (prices, of) = (&self.prices[cell], &profile.cells[cell]);
+        let first = fresh_touches(profile, of);
+        std::array::from_fn(|depth| {
+            let accesses = of.counts.reads[depth] + of.counts.writes[depth];
+            let waiting = if depth == levels { accesses - first } else { accesses };
+            waiting as f64 * prices.by_depth[depth].cycles()
+        })
+    }
+
     /// Returns the cost of all cells.
     pub fn total(&self) -> Wait {
         self.waits.iter().sum()

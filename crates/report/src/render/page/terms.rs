@@ -54,6 +54,39 @@ pub(super) fn views() -> Vec<Fact> {
              ranks what waits; memlode validate compares it with samples of the native program.",
         ),
         (
+            "filter",
+            "Show one thread, object, type or member, what missed a level, or a part of the run: all stretches have as \
+             many accesses. Filters go from view to view, and stand in the address.",
+        ),
+        ("unfiltered", "This view is of the whole run: filters change nothing here."),
+        (
+            "filtered",
+            "What passes the filters, by the costs of the whole run: an access costs what those of its thread, line and \
+             object cost in the mean, by the level that served it.",
+        ),
+        (
+            "calls",
+            "Functions by what they and all that they call cost; a box is as wide as its part. Choose a box to see it \
+             alone. The cycles of a line are divided among the paths to it by latencies of their misses; with filters, each \
+             path to a line keeps the part of it that passes.",
+        ),
+        (
+            "phases",
+            "Parts of the run in which most of the waiting is for the same data. A phase can be shown alone in other views, \
+             and all but the first, which is often the start-up.",
+        ),
+        ("no_calls", "No call path has any of these."),
+        (
+            "ranges",
+            "Which bytes of the object are accessed, and when: from left to right its bytes, from top to bottom the run. \
+             Blocks of one allocation are drawn as one.",
+        ),
+        (
+            "ranges_by_thread",
+            "The bytes that each thread accesses: all, and, dark, the middle nine tenths of its accesses. Parts that \
+             overlap are shared.",
+        ),
+        (
             "structures",
             "Types that the program uses, to scale: those that are waited for most come first. Members that are waited for \
              together belong in the same cache line; holes and cold members fill lines that nobody needs.",
