@@ -95,7 +95,10 @@ fn a_recording_that_is_kept_says_the_same() {
         let other: Value = serde_json::from_slice(&other.stdout).expect("JSON");
         let functions = other["functions"].as_array().expect("functions");
         assert!(!functions.is_empty() && functions.iter().all(|row| row["is_changed"] == false), "{other:#}");
-        for command in ["sim", "dump", "annotate", "advise", "timeline", "alias"] {
+        let words =
+            [word("report"), kept.as_ref(), word("--machine"), word("zen4"), word("--by"), word("type")];
+        assert_one_sentence(&run(&words), &["holds samples", "leave out --machine and --by"]);
+        for command in ["sim", "dump", "advise", "timeline", "alias"] {
             let refused = run(&[word(command), kept.as_ref()]);
             assert_one_sentence(
                 &refused,

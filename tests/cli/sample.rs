@@ -1,7 +1,11 @@
 //! `memlode sample`: programs that were not rebuilt. Names and errors are tested, never times.
 
+use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Output};
+use std::process::{Child, Command as Process, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -76,6 +80,164 @@ fn a_program_without_debug_information_has_functions_and_a_note() {
     assert!(text.contains("price_block") && text.contains("no debug information"), "{text}");
     assert!(text.contains("code without debug information"), "{text}");
     assert!(!text.contains("arc.state"), "{text}");
+}
+
+/// Without symbols there are no names; the file is named, and how to get them.
+#[test]
+fn a_stripped_program_is_said_to_have_no_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = built(&folder, "gcc", &["-s"], &gallery("pricing-scan/before.c"));
+    let output = memlode().args(["sample", "--rate", "20000", "--"]).arg(&program).output().expect("runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("no debug information") && text.contains("/program"), "{text}");
+    assert!(!text.contains("price_block"), "{text}");
+}
+
+/// Both of a program's processes are sampled, and so is the one that it becomes.
+#[test]
+fn programs_that_fork_are_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = built(&folder, "gcc", &["-g"], &gallery("pricing-scan/before.c"));
+    let mut sample = memlode();
+    sample.args([
+        "sample",
+        "--rate",
+        "20000",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "\"$0\" & \"$0\" & wait; exec \"$0\"",
+    ]);
+    let output = sample.arg(&program).output().expect("runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON alone");
+    assert!(report["threads"].as_u64() >= Some(3), "{report:#}");
+    let first = report["functions"][0]["function"].as_str().expect("a function");
+    assert_eq!(first, "price_block", "{report:#}");
+}
+
+/// A process that runs until the end of a test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn anothers_process_is_said_to_be_that() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let is_root = rustix::process::geteuid().is_root();
+    // Root may sample anybody: so nobody tries, with a copy that nobody may run.
+    let copy = folder.path().join("memlode");
+    let mut command = memlode();
+    if is_root {
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
+        std::fs::copy(memlode().get_program(), &copy).expect("room");
+        command = assert_cmd::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+    }
+    let output = command.args(["sample", "-p", "1"]).output().expect("setpriv of util-linux");
+    let said = stderr(&output);
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("memlode: error: ")).collect();
+    assert!(errors.len() == 1 && output.status.code() == Some(1), "{said}");
+    // Where the kernel lets nobody sample, that is what is said.
+    let is_said =
+        errors[0].contains("process 1 belongs to user 0") || errors[0].contains("does not let this user");
+    assert!(is_said, "{said}");
+}
+
+/// A process whose files lie in a mount namespace of its own, as in a container, has the names that these have.
+#[test]
+fn a_process_in_a_container_has_the_names_of_its_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    built(&folder, "gcc", &["-g"], &gallery("pricing-scan/before.c"));
+    let script = "mount --bind \"$0\" /mnt && echo mounted && while :; do /mnt/program >/dev/null; done";
+    let mut shell = Process::new("unshare");
+    shell.args(["-rm", "sh", "-c", script]).arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut shell = Running(shell.spawn().expect("unshare of util-linux"));
+    let mut line = String::new();
+    BufReader::new(shell.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("text");
+    // In containers that may have none of their own there is nothing to look at.
+    if line.is_empty() {
+        return;
+    }
+    let pid = shell.0.id().to_string();
+    let mut sample = memlode();
+    sample.args(["sample", "--rate", "10000", "--json", "--duration", "2s", "-p", &pid]);
+    let output = sample.output().expect("runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON alone");
+    let images = report["images"].as_array().expect("images");
+    let own = images.iter().find(|image| image["path"] == "/mnt/program").expect("the program");
+    assert!(own["unread"].is_null() && own["has_debug"] == true, "{own:#}");
+    assert_eq!(report["data"][0]["member"], "state", "{report:#}");
+}
+
+/// Each instruction has the samples that were taken there, as the table of all samples has them, and lines and functions
+/// have the sums of these.
+#[test]
+fn lines_and_instructions_have_their_own_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Sources below the directory that a compiler works in are shown.
+    for file in ["before.c", "network.h"] {
+        std::fs::copy(gallery("pricing-scan").join(file), folder.path().join(file)).expect("room");
+    }
+    let program = folder.path().join("program");
+    let mut gcc = Process::new("gcc");
+    gcc.args(["-O2", "-g", "before.c", "-o", "program"]).current_dir(folder.path());
+    assert!(gcc.status().expect("gcc").success());
+    let kept = folder.path().join("kept");
+    let mut sample = memlode();
+    sample.args(["sample", "--rate", "20000", "-o"]).arg(&kept).arg("--").arg(&program);
+    assert!(sample.output().expect("runs").status.success());
+    let table = folder.path().join("samples.csv");
+    let mut export = memlode();
+    export.arg("export").arg(&kept).arg("--to").arg(&table);
+    assert!(export.output().expect("runs").status.success());
+    let rows = std::fs::read_to_string(&table).expect("a table");
+    let mut rows = rows.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let names = rows.next().expect("names");
+    let column =
+        |name| names.iter().position(|one| *one == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
+    let (line, function) = (column("line"), column("function"));
+    let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in rows.filter(|row| row[function] == "price_block" && !row[line].is_empty()) {
+        *expected.entry(row[line].parse().expect("a line")).or_default() += 1;
+    }
+    let annotate = |words: &[&str]| memlode().arg("annotate").arg(&kept).args(words).output().expect("runs");
+    let output = annotate(&["--function", "price_block", "--asm", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let listing: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(listing["format"], "memlode sample listing");
+    let samples = |of: &Value| of["samples"]["time"]["samples"].as_u64().unwrap_or(0);
+    let part = &listing["parts"][0];
+    let lines = part["lines"].as_array().expect("lines");
+    assert_eq!(lines.iter().map(samples).sum::<u64>(), samples(part));
+    let found: BTreeMap<u64, u64> = lines
+        .iter()
+        .filter(|line| samples(line) > 0)
+        .filter_map(|line| Some((line["line"].as_u64()?, samples(line))))
+        .collect();
+    assert_eq!(found, expected);
+    for line in lines {
+        let instructions = line["instructions"].as_array().expect("instructions");
+        assert_eq!(instructions.iter().map(samples).sum::<u64>(), samples(line), "{line:#}");
+    }
+    let text = stdout(&annotate(&["--asm"]));
+    for word in ["price_block", "% of the time", "// <-- hot", "share", "samples", "arc.state", "mov "] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert_one_sentence(
+        &annotate(&["--function", "nowhere"]),
+        &["no sample is in a function nowhere", "price_block"],
+    );
+    assert_one_sentence(&annotate(&["--events", "misses"]), &["samples have no misses: there are share"]);
+    assert_one_sentence(&annotate(&["--machine", "zen4"]), &["leave out --machine"]);
 }
 
 /// The status is the program's, and its output stays its own.

@@ -25,6 +25,15 @@ pub fn add(
     Ok(())
 }
 
+/// A program, if it is still the one that was recorded; or why it is not.
+pub fn recorded(path: &str, build_id: &[u8]) -> Result<ProgramFile, String> {
+    let program = ProgramFile::read(Path::new(path)).map_err(|why| why.to_string())?;
+    match program.build_id() {
+        Some(id) if id == build_id => Ok(program),
+        _ => Err(format!("{path} is not the program that was recorded")),
+    }
+}
+
 /// The code of functions: of the named program, or of the recorded ones.
 fn code(trace: &Trace, native: Option<&Path>, names: &BTreeSet<String>) -> Result<Vec<FunctionCode>> {
     let mut found = Vec::new();
@@ -40,16 +49,9 @@ fn code(trace: &Trace, native: Option<&Path>, names: &BTreeSet<String>) -> Resul
         found = code_of(&program, names)?;
     } else {
         for image in trace.modules() {
-            let program = match ProgramFile::read(Path::new(&image.path)) {
-                Ok(program) => program,
-                Err(why) => {
-                    missing.push(why.to_string());
-                    continue;
-                }
-            };
-            match program.build_id() {
-                Some(id) if id == image.build_id => found.extend(code_of(&program, names)?),
-                _ => missing.push(format!("{} is not the program that was recorded", image.path)),
+            match recorded(&image.path, &image.build_id) {
+                Ok(program) => found.extend(code_of(&program, names)?),
+                Err(why) => missing.push(why),
             }
         }
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, ValueHint};
 use indicatif::HumanDuration;
 use memlode_machine::Machine;
@@ -15,6 +14,7 @@ use memlode_trace::Trace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::args::passed_on::was_given;
 use crate::{stop, term};
 
 /// Arguments that change where or how much of an answer is shown or kept, but not the answer; and
@@ -70,10 +70,7 @@ pub fn question<A: CommandFactory>(
 }
 
 fn counts(option: &Arg, given: &ArgMatches) -> bool {
-    let id = option.get_id().as_str();
-    !BESIDES.contains(&id)
-        && given.try_contains_id(id).unwrap_or(false)
-        && given.value_source(id) == Some(ValueSource::CommandLine)
+    !BESIDES.contains(&option.get_id().as_str()) && was_given(option, given)
 }
 
 /// A value as it was typed; for a file, with its contents.

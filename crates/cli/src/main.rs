@@ -31,6 +31,7 @@ mod patch;
 mod place;
 mod python;
 mod sampled;
+mod sampled_lines;
 mod show;
 mod stop;
 mod term;

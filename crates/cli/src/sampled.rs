@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use clap::{ArgMatches, CommandFactory};
 use memlode_report::render::terminal::{Style, sample_difference, sampled};
 use memlode_report::text::printable;
 use memlode_sample::{SampleDifference, SampleReport, report};
@@ -12,12 +13,41 @@ use memlode_trace::manifest::Manifest;
 use memlode_trace::sampled::SampledRecording;
 use serde::Serialize;
 
+use crate::args::passed_on::was_given;
 use crate::commands::{OK, print, print_json};
 use crate::term;
 
 /// Returns whether a trace holds samples; not if it cannot be read.
 pub fn is_sampled(directory: &Path) -> bool {
     Manifest::read(directory).is_ok_and(|manifest| manifest.info.sampled.is_some())
+}
+
+/// Arguments that mean of samples what they mean of accesses.
+const OF_SAMPLES: [&str; 7] = ["trace", "before", "after", "top", "json", "confidential", "no_keep"];
+
+/// Refuses options that a trace of samples gives no answer to, unless the command has taken them.
+pub fn refuse_others<A: CommandFactory>(
+    directory: &Path,
+    given: Option<&ArgMatches>,
+    taken: &[&str],
+) -> Result<()> {
+    let command = A::command();
+    let is_other = |option: &&clap::Arg| {
+        let id = option.get_id().as_str();
+        ![&OF_SAMPLES, taken].iter().any(|known| known.contains(&id))
+            && given.is_some_and(|given| was_given(option, given))
+    };
+    let others = command.get_arguments().filter(is_other).filter_map(|option| option.get_long());
+    let others: Vec<String> = others.map(|name| format!("--{name}")).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "{} holds samples, of which nothing is simulated and no table is chosen: leave out {}, or record every access \
+         with `memlode run -- PROGRAM`",
+        directory.display(),
+        others.join(" and ")
+    )
 }
 
 /// Reads a trace of samples. What is damaged is said.
@@ -75,7 +105,8 @@ fn style(top: usize) -> Style {
     Style { colours: term::colours(&stdout), width: term::width(&stdout), top }
 }
 
-fn print_document(format: &'static str, report: &impl Serialize) -> Result<()> {
+/// Prints JSON with the name of its format.
+pub fn print_document(format: &'static str, report: &impl Serialize) -> Result<()> {
     #[derive(Serialize)]
     struct Document<'a, T> {
         format: &'static str,

@@ -43,6 +43,7 @@ pub use about::has_line;
 pub use build::compiled::{Compiled, NoSuchSource};
 pub use build::instructions::SiteCounts;
 pub use build::listing::{WantedLines, listing};
+pub use build::sampled_listing::{ModuleCode, SampledPlaces};
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{

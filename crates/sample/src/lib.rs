@@ -23,6 +23,7 @@ mod difference;
 mod error;
 mod kept;
 mod live;
+mod places;
 mod report;
 mod resolve;
 mod share;
@@ -35,6 +36,7 @@ pub use difference::{SampleDifference, ShareChange};
 pub use error::Error;
 pub use kept::{FilePlace, KeptCall, KeptSample, KeptSamples};
 pub use live::{counts_cycles, sample, sample_event, sample_events};
+pub use places::{InstructionSamples, PlaceSamples};
 pub use report::{
     SampleCoverage, SampleReport, SampledCaller, SampledCost, SampledData, SampledFunction, SampledImage,
     SampledLine, SampledSource, UntypedShare,

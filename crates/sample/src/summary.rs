@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use memlode_symbols::typing::TypedData;
 use memlode_trace::format::untyped;
-use memlode_trace::sampled::{SampledInstruction, SampledRecording, StoredSample};
+use memlode_trace::sampled::{InstructionId, SampledInstruction, SampledRecording, StoredSample};
 
 use crate::data_source::DataSource;
 use crate::report::{
@@ -35,11 +35,11 @@ struct LineCount {
 
 /// Counts of an instruction.
 #[derive(Default)]
-struct InstructionCount {
-    time: SampleCount,
+pub(crate) struct InstructionCount {
+    pub time: SampleCount,
     known: u64,
     on_stack: u64,
-    sources: BTreeMap<DataSource, SourceCount>,
+    pub sources: BTreeMap<DataSource, SourceCount>,
     /// Weights by call path.
     callers: BTreeMap<u32, u128>,
 }
@@ -70,7 +70,7 @@ struct DataCount {
 }
 
 /// Adds counts of sources to others.
-fn add(to: &mut BTreeMap<DataSource, SourceCount>, more: &BTreeMap<DataSource, SourceCount>) {
+pub(crate) fn add(to: &mut BTreeMap<DataSource, SourceCount>, more: &BTreeMap<DataSource, SourceCount>) {
     more.iter().for_each(|(source, count)| to.entry(*source).or_default().add(*count));
 }
 
@@ -81,13 +81,7 @@ pub fn name(sampled: &Sampled, source: SampleSource) -> SampleReport {
 
 /// Sums up samples.
 pub fn report(recording: &SampledRecording) -> SampleReport {
-    // Samples of which one does not say what it stands for all stand for as much.
-    let is_weighted = recording.samples.iter().all(|sample| sample.weight > 0);
-    let mut counts: BTreeMap<_, InstructionCount> = BTreeMap::new();
-    for sample in &recording.samples {
-        let weight = if is_weighted { sample.weight } else { 1 };
-        counts.entry(sample.at).or_default().take(sample, weight);
-    }
+    let counts = counts(recording);
     let mut names = Names::default();
     for (module, found) in (0..).zip(&recording.modules) {
         let own = counts.iter().filter(|(at, _)| at.module == module);
@@ -105,6 +99,18 @@ pub fn report(recording: &SampledRecording) -> SampleReport {
         names.all.add(of_image);
     }
     names.finish(recording)
+}
+
+/// Counts by instruction.
+pub(crate) fn counts(recording: &SampledRecording) -> BTreeMap<InstructionId, InstructionCount> {
+    // Samples of which one does not say what it stands for all stand for as much.
+    let is_weighted = recording.samples.iter().all(|sample| sample.weight > 0);
+    let mut counts: BTreeMap<_, InstructionCount> = BTreeMap::new();
+    for sample in &recording.samples {
+        let weight = if is_weighted { sample.weight } else { 1 };
+        counts.entry(sample.at).or_default().take(sample, weight);
+    }
+    counts
 }
 
 impl InstructionCount {

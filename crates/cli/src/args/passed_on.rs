@@ -26,7 +26,8 @@ pub fn words(options: &Command, given: &ArgMatches) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-fn was_given(option: &Arg, given: &ArgMatches) -> bool {
+/// Returns whether an option was typed.
+pub fn was_given(option: &Arg, given: &ArgMatches) -> bool {
     let id = option.get_id().as_str();
     given.try_contains_id(id).unwrap_or(false) && given.value_source(id) == Some(ValueSource::CommandLine)
 }

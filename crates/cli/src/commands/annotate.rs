@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use clap::{Parser, ValueHint};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Parser, ValueHint};
 use memlode_machine::Machine;
 use memlode_report::render::terminal::LineEvent;
 use memlode_report::render::{json, terminal};
@@ -23,8 +24,9 @@ use crate::analyse::{Found, Job, Wanted};
 use crate::args::traces::TraceArgs;
 use crate::kept::{self, KeepArgs, question};
 use crate::next::{ConfidentialArgs, NextCommands};
+use crate::sampled_lines::SampledLines;
 use crate::show::Out;
-use crate::{code, term};
+use crate::{code, sampled, term};
 
 /// Functions with this part of the cycles are listed if nothing is requested.
 const HOT: f64 = 0.01;
@@ -75,9 +77,14 @@ const AFTER_HELP: &str = "\
 Without FILE or --function: the functions that have 1% of the modelled cycles or more. Causes and unused bytes are those that \
 `memlode sim` found of the same trace and machine, if it was asked before.
 Exit status: 0 success, 1 the trace or the machine cannot be used, or nothing is accessed there, 2 wrong usage.
+Of samples: share, ±, samples, loads, stores, cycles, source, data; an instruction has its own samples.
 docs/annotate.md explains the columns.";
 
-pub fn run(args: Args) -> Result<ExitCode> {
+/// Options of samples, besides those of reports.
+const OF_SAMPLES: [&str; 5] = ["words", "function", "events", "context", "asm"];
+
+/// `given` are the matches from which `args` was made.
+pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let (directory, file) = subject(&args.words)?;
     let wanted = match (file, &args.function) {
         (Some(_), Some(_)) => bail!("a file and --function are two questions: ask one of them"),
@@ -85,8 +92,23 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (None, Some(name)) => WantedLines::Function(name.clone()),
         (None, None) => WantedLines::Hot(HOT),
     };
+    let directory = TraceArgs::of(directory).find()?;
+    if sampled::is_sampled(&directory) {
+        sampled::refuse_others::<Args>(&directory, given, &OF_SAMPLES)?;
+        let are_named =
+            given.is_some_and(|given| given.value_source("events") == Some(ValueSource::CommandLine));
+        let lines = SampledLines {
+            wanted: &wanted,
+            events: if are_named { &args.events } else { &[] },
+            context: args.context,
+            with_code: args.asm,
+            as_json: args.json,
+            confidential: &args.confidential,
+        };
+        return lines.show(&directory);
+    }
     let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(None)))?;
-    let trace = Arc::new(TraceArgs::of(directory).open()?);
+    let trace = Arc::new(Trace::open(&directory)?);
     let machine = job.machine.clone();
     let mut counts = None;
     let question = question::<report::Args>("report", None, &[&machine]);

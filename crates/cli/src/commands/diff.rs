@@ -60,6 +60,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     if let Some(after) =
         args.after.as_ref().filter(|after| [&args.before, after].iter().any(|side| sampled::is_sampled(side)))
     {
+        sampled::refuse_others::<Args>(&args.before, given, &[])?;
         return sampled::compare(&args.before, after, args.shape.top(), args.json);
     }
     let machine = Machine::find(&args.machine.machine)?;

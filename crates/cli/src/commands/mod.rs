@@ -196,7 +196,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Record(args) => run::record(args),
         Command::Report(args) => report::run(args, given),
-        Command::Annotate(args) => annotate::run(args),
+        Command::Annotate(args) => annotate::run(args, given),
         Command::Html(args) => html::run(args),
         Command::Sim(args) => sim::run(args, given),
         Command::Replay(args) => replay::run(args, given),

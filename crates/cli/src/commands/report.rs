@@ -99,11 +99,12 @@ impl OrderArgs {
 
 /// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
-    let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
     let directory = args.trace.find()?;
     if sampled::is_sampled(&directory) {
+        sampled::refuse_others::<Args>(&directory, given, &[])?;
         return sampled::show_trace(&directory, args.shape.top(), args.json);
     }
+    let mut job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(args.order.order())))?;
     let trace = Arc::new(Trace::open(&directory)?);
     let part = args.part.of(&trace)?;
     let is_whole = part.is_none() && args.order.order().is_none();

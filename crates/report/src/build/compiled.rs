@@ -105,6 +105,12 @@ impl Compiled {
         Ok(self)
     }
 
+    /// Adds directories that the compiler of a program worked in, which is known to be the one of the trace.
+    pub fn within(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Compiled {
+        self.directories.extend(directories);
+        self
+    }
+
     /// Reads a source of at most [`SOURCE`] bytes if it is the text that was compiled.
     ///
     /// # Errors

@@ -102,9 +102,9 @@ impl<'r> Sum<'r> {
 
 /// A part: a file's path, and of a function its names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key<'r> {
-    file: Option<&'r str>,
-    function: Option<(&'r str, &'r str)>,
+pub(crate) struct Key<'r> {
+    pub file: Option<&'r str>,
+    pub function: Option<(&'r str, &'r str)>,
 }
 
 /// The lines of a part by number.
@@ -147,7 +147,8 @@ pub fn listing(
     let rank = |numbers: &Numbers| Reverse((cycles(numbers) * 10.0) as u64);
     found.sort_by_key(|(_, _, numbers)| (rank(numbers), Reverse(numbers.accesses)));
     let parts = found.into_iter().map(|(key, lines, numbers)| {
-        let (lines, no_text) = shown(key.file, lines, sources, context);
+        let (lines, no_text) = with_text(key.file, lines, sources, context);
+        let lines = lines.into_iter().map(|(line, text, sum)| sum.line(line, text)).collect();
         ListedPart {
             file: key.file.map(str::to_string),
             function: key.function.map(|(name, _)| name.to_string()),
@@ -170,19 +171,23 @@ pub fn listing(
     }
 }
 
-fn key(position: &Position, by_function: bool) -> (Key<'_>, Option<u32>) {
+/// The part that a position is in, by function or file, and its line.
+pub(crate) fn key(position: &Position, by_function: bool) -> (Key<'_>, Option<u32>) {
     let function = by_function.then_some((&*position.function, &*position.linkage_name));
     (Key { file: position.file.as_deref(), function }, position.line.filter(|line| *line > 0))
 }
 
+/// A line of a part: its number, its text, and what is known of it.
+pub(crate) type TextLine<S> = (Option<u32>, Option<String>, S);
+
 /// The lines of a part with their text and neighbours, or without, and why.
-fn shown(
+pub(crate) fn with_text<S: Default>(
     file: Option<&str>,
-    mut sums: Lines<'_>,
+    mut sums: BTreeMap<Option<u32>, S>,
     sources: &mut Sources,
     context: u32,
-) -> (Vec<ListedLine>, Option<String>) {
-    let without = sums.remove(&None).map(|sum| sum.line(None, None));
+) -> (Vec<TextLine<S>>, Option<String>) {
+    let without = sums.remove(&None).map(|sum| (None, None, sum));
     let mut lines = Vec::new();
     let mut no_text = None;
     let numbers: Vec<u32> = sums.keys().copied().flatten().collect();
@@ -197,14 +202,14 @@ fn shown(
             SourceText::Lines { lines: found } => {
                 for line in found {
                     let sum = sums.remove(&Some(line.line)).unwrap_or_default();
-                    lines.push(sum.line(Some(line.line), Some(line.text)));
+                    lines.push((Some(line.line), Some(line.text), sum));
                 }
             }
         }
     }
     // The text may be another one than was compiled, or not be there: the numbers are right all the same.
-    lines.extend(sums.into_iter().map(|(line, sum)| sum.line(line, None)));
-    lines.sort_by_key(|line| line.line);
+    lines.extend(sums.into_iter().map(|(line, sum)| (line, None, sum)));
+    lines.sort_by_key(|(line, ..)| *line);
     lines.extend(without);
     (lines, no_text)
 }

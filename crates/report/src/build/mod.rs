@@ -12,6 +12,7 @@ mod ratios;
 mod records;
 mod rules;
 mod sample;
+pub mod sampled_listing;
 mod sharing;
 mod simulation;
 pub mod source;

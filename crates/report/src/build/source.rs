@@ -57,6 +57,11 @@ impl Sources {
         Ok(Sources { compiled: self.compiled.hiding(trace.sites(), confidential)?, ..self })
     }
 
+    /// Shows sources without checksums below these directories, too ([`Compiled::within`]).
+    pub fn within(self, directories: impl IntoIterator<Item = PathBuf>) -> Sources {
+        Sources { compiled: self.compiled.within(directories), ..self }
+    }
+
     /// Adds the source lines to the findings of a report, or to the edits that are worth it.
     pub fn add_to(&mut self, answer: &mut CommandAnswer) {
         match &mut answer.found {

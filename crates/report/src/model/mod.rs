@@ -14,6 +14,7 @@ mod record;
 mod report;
 mod rules;
 mod sample;
+mod sampled_listing;
 mod simulation;
 mod source;
 mod subject;
@@ -39,6 +40,7 @@ pub use report::{
 };
 pub use rules::{Assumption, LevelRules, Pages, RulesUsed};
 pub use sample::{Burst, Estimated, Sample, SampledLevel};
+pub use sampled_listing::{SampledListedInstruction, SampledListedLine, SampledListing, SampledPart};
 pub use simulation::{
     Alias, CoherenceNumbers, Detail, Evictor, LevelBesides, LevelCauses, Memory, PrefetchNumbers, Sharing,
     Side, Simulation, Translation,

@@ -2,9 +2,10 @@
 //! complete records.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 
-use gimli::{AttributeValue, Operation, UnitOffset};
+use gimli::{AttributeValue, Operation, Reader, UnitOffset};
 
 use super::{Dwarf, Entry, Slice, Unit, name};
 
@@ -74,6 +75,12 @@ impl Index {
         found.sort_unstable();
         index.ranges = found;
         index
+    }
+
+    pub fn directories(&self, dwarf: &Dwarf) -> BTreeSet<PathBuf> {
+        let units = (0..self.units.len()).filter_map(|number| self.unit(dwarf, number));
+        let directories = units.filter_map(|unit| unit.comp_dir.as_ref()?.to_string_lossy().ok());
+        directories.map(|directory| PathBuf::from(&*directory)).collect()
     }
 
     pub fn unit(&self, dwarf: &Dwarf, number: usize) -> Option<&Unit> {

@@ -11,6 +11,7 @@ pub(crate) mod types;
 pub(crate) mod variables;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -119,6 +120,11 @@ impl Debug {
     pub fn positions(&self) -> impl Iterator<Item = DebugPosition> + '_ {
         let ranges = self.context.find_location_range(0, u64::MAX).ok();
         ranges.into_iter().flatten().filter_map(|(_, _, location)| DebugPosition::of(&location))
+    }
+
+    /// Directories that the compiler worked in, as it wrote them.
+    pub fn directories(&self) -> BTreeSet<PathBuf> {
+        if self.too_deep { BTreeSet::new() } else { self.index().directories(&self.dwarf) }
     }
 
     /// The static variable that begins at an address, or the nearest before it.

@@ -223,6 +223,27 @@ impl Debug {
         whole.is_some() && found
     }
 
+    /// The type that all pointers among a record's members point to which lie an unknown multiple of
+    /// `stride` from an offset. `None` if they differ, or there are none.
+    pub(crate) fn only_pointee(&self, kind: EntryId, offset: i64, stride: u64) -> Option<EntryId> {
+        let facts = self.type_facts(kind)?;
+        let Shape::Record(members) = &facts.shape else { return None };
+        let stride = i64::try_from(stride).ok().filter(|stride| *stride > 0)?;
+        let is_there = |member: &&Member| {
+            i64::try_from(member.offset).is_ok_and(|at| at.wrapping_sub(offset).rem_euclid(stride) == 0)
+        };
+        let mut found = None;
+        for member in members.iter().filter(is_there) {
+            let Shape::Pointer(to) = self.type_facts(member.kind)?.shape else { continue };
+            let to = to.filter(|to| self.type_facts(*to).is_some())?;
+            if found.is_some_and(|found| found != to) {
+                return None;
+            }
+            found = Some(to);
+        }
+        found
+    }
+
     /// Goes from an object to the byte at `offset`, step by step; the first step is the object
     /// itself.
     fn descend(

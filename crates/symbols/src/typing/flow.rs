@@ -168,6 +168,9 @@ fn step(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, s
     let stored =
         if is_push || decoded.mnemonic() == Mnemonic::Mov { stored(instruction, state) } else { None };
     store(instruction, operands, state, stored);
+    if decoded.mnemonic() == Mnemonic::Mov {
+        learn(known, instruction, operands, state);
+    }
     let written: Vec<Register> = operands.written(instruction).collect();
     for register in written {
         state.set(register, Value::Unknown);
@@ -189,6 +192,20 @@ fn stored(instruction: &Instruction, state: &State) -> Option<Value> {
     let last = decoded.op_count().checked_sub(1)?;
     let is_whole = decoded.op_kind(last) == OpKind::Register && decoded.op_register(last).size() == 8;
     Register::of(decoded.op_register(last)).filter(|_| is_whole).map(|register| state.get(register))
+}
+
+/// A pointer that is stored in a variable or member is of its type, wherever it came from: `table = calloc(…)`.
+fn learn(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, state: &mut State) {
+    let decoded = &instruction.0;
+    let is_whole = decoded.op1_kind() == OpKind::Register && decoded.op1_register().size() == 8;
+    let source = Register::of(decoded.op1_register()).filter(|_| is_whole);
+    let is_open = |source: &Register| matches!(state.get(*source), Value::Unknown | Value::Untyped);
+    let Some(source) = source.filter(is_open) else { return };
+    let Some(operand) = operands.of(instruction).find(|operand| operand.stores) else { return };
+    let value = known.pointer_at(instruction.address(), &operand, state);
+    if matches!(value, Value::Into(..)) {
+        state.set(source, value);
+    }
 }
 
 /// Remembers a value that is stored in the frame.
@@ -266,10 +283,7 @@ fn result(
             let from = Register::of(decoded.op1_register()).map(|from| state.get(from).stride());
             Some(Value::multiple(from?))
         }
-        _ if is_conditional_move(decoded.code()) => {
-            let (own, other) = (state.get(target), source(1)?);
-            (own == other).then_some(own)
-        }
+        _ if is_conditional_move(decoded.code()) => Some(state.get(target).meet(source(1)?)),
         _ => None,
     }
 }

@@ -362,12 +362,19 @@ impl Known<'_> {
         {
             return *value;
         }
+        self.pointer_at(address, operand, state)
+    }
+
+    /// The pointer that the variable or member at an operand is, by its type.
+    fn pointer_at(&self, address: u64, operand: &Operand, state: &State) -> Value {
         let Ok(Object { kind, offset, stride, .. }) = self.object(address, operand, state) else {
             return Value::Unknown;
         };
         let inside = self.debug.inside(kind, offset, stride, 8);
         let pointer = inside.filter(|inside| inside.rest == 0).and_then(|inside| self.pointer(inside.kind));
-        pointer.unwrap_or(Value::Unknown)
+        // One of several members, as compilers choose a tree's next node without a branch.
+        let one_of = || self.debug.only_pointee(kind, offset, stride).map(|to| Value::Into(to, 0, 0));
+        pointer.or_else(one_of).unwrap_or(Value::Unknown)
     }
 }
 

@@ -28,6 +28,19 @@ impl Value {
         if let Value::Multiple(of) = self { of } else { 1 }
     }
 
+    /// The facts that both have.
+    pub fn meet(self, other: Value) -> Value {
+        match (self, other) {
+            (Value::Multiple(one), Value::Multiple(other)) => Value::multiple(common(one, other)),
+            // A pointer that a loop moves. The stride only shrinks, so this comes to an end.
+            (Value::Into(kind, at, stride), Value::Into(other, there, step)) if kind == other => {
+                Value::Into(kind, at, common(common(stride, step), at.abs_diff(there)))
+            }
+            (one, other) if one == other => one,
+            _ => Value::Unknown,
+        }
+    }
+
     /// A multiple of a number.
     pub fn multiple(of: u64) -> Value {
         if of == 1 { Value::Unknown } else { Value::Multiple(of) }
@@ -83,11 +96,7 @@ impl State {
     pub fn meet(&mut self, other: &State) -> bool {
         let before = self.clone();
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {
-            *own = match (*own, *other) {
-                (Value::Multiple(one), Value::Multiple(other)) => Value::multiple(common(one, other)),
-                (one, other) if one == other => one,
-                _ => Value::Unknown,
-            };
+            *own = own.meet(*other);
         }
         self.slots.retain(|at, value| other.slots.get(at) == Some(value));
         *self != before

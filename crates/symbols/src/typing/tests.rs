@@ -32,9 +32,40 @@ int main(int argc, char **argv) {
 }
 "#;
 
-fn built(folder: &Path, compiler: &str, options: &[&str]) -> ProgramFile {
+/// Loops whose pointers are moved by the size of an element or a row; a pointer that is stored and never loaded; and one
+/// that is loaded from either of two members.
+const LOOPS: &str = r#"
+#include <stdlib.h>
+struct row { double cells[512]; };
+struct bucket { unsigned long key; double values[6]; long hits; };
+struct row matrix[512];
+struct bucket *table;
+struct leaf { struct leaf *left, *right; unsigned key; };
+static struct leaf **place(struct leaf **at, unsigned key) {
+    while (*at && (*at)->key != key) // leaf.key or leaf or leaf * or leaf.left or leaf.right
+        at = key < (*at)->key ? &(*at)->left : &(*at)->right;
+    return at;
+}
+__attribute__((noinline)) double hot(unsigned long seed, long rounds, struct leaf *root) {
+    double sum = 0;
+    for (int c = 0; c < 512; c++)
+        for (int r = 0; r < 512; r++)
+            sum += matrix[r].cells[c]; // row.cells[]
+    table = calloc(1 << 16, sizeof *table);
+    for (; rounds > 0; rounds--, seed = seed * 6364136223846793005u + 1)
+        if (table[seed >> 48].key > 9) // bucket.key
+            sum++;
+    struct leaf **found = place(&root, rounds);
+    return *found ? sum : -sum;
+}
+int main(int argc, char **argv) {
+    return (int)hot(argc, argc + (argv[0] != 0), (struct leaf *)argv);
+}
+"#;
+
+fn built(folder: &Path, text: &str, compiler: &str, options: &[&str]) -> ProgramFile {
     let (source, program) = (folder.join("p.c"), folder.join("p"));
-    fs::write(&source, PROGRAM).unwrap();
+    fs::write(&source, text).unwrap();
     let mut command = Command::new(compiler);
     command.arg("-g").args(options).arg(&source).arg("-o").arg(&program);
     assert!(command.status().unwrap().success());
@@ -65,17 +96,43 @@ fn touched(program: &ProgramFile, function: &str) -> Vec<(u32, String)> {
     found
 }
 
+/// Lines of a source, with what their comments say.
+fn commented(source: &str) -> Vec<(u32, &str)> {
+    let numbered = (1..).zip(source.lines());
+    numbered.filter_map(|(number, line)| Some((number, line.split_once(" // ")?.1))).collect()
+}
+
+#[test]
+fn pointers_that_loops_move_and_that_are_stored_keep_their_type() {
+    let expected = commented(LOOPS);
+    assert_eq!(expected.len(), 3);
+    for compiler in ["clang-22", "gcc"] {
+        for options in [["-O1"], ["-O2"], ["-O3"]] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = built(folder.path(), LOOPS, compiler, &options);
+            let found = touched(&program, "hot");
+            for (line, data) in &expected {
+                // Calls, spills and constants are no access of the source.
+                let besides = ["NoMemory", "Frame", "Static", "double"];
+                let here = found.iter().filter(|(at, word)| at == line && !besides.contains(&&**word));
+                let words: Vec<&String> = here.map(|(_, word)| word).collect();
+                let may_be: Vec<&str> = data.split(" or ").collect();
+                let are_all = words.iter().all(|word| may_be.contains(&&***word));
+                let are_all = are_all && words.iter().any(|word| word == &may_be[0]);
+                assert!(are_all, "{compiler} {options:?}: line {line} touches {data}: {found:#?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn members_are_those_of_the_source() {
-    let expected: Vec<(u32, &str)> = (1..)
-        .zip(PROGRAM.lines())
-        .filter_map(|(number, line)| Some((number, line.split_once(" // ")?.1)))
-        .collect();
+    let expected = commented(PROGRAM);
     assert_eq!(expected.len(), 8);
     for compiler in ["clang-22", "gcc"] {
         for options in [&["-O0"][..], &["-O1"], &["-O2"], &["-Os"], &["-O2", "-fno-pie", "-no-pie"]] {
             let folder = tempfile::tempdir().unwrap();
-            let program = built(folder.path(), compiler, options);
+            let program = built(folder.path(), PROGRAM, compiler, options);
             let found = touched(&program, "hot");
             for (line, data) in &expected {
                 let here = |at: &&(u32, String)| at.0 == *line;
@@ -102,11 +159,11 @@ fn members_are_those_of_the_source() {
 #[test]
 fn without_debug_information_the_reason_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let program = built(folder.path(), "gcc", &["-O2", "-g0", "-s"]);
+    let program = built(folder.path(), PROGRAM, "gcc", &["-O2", "-g0", "-s"]);
     let mut typing = Typing::default();
     let entry = typing.at(&program, program.entry());
     assert_eq!(entry.data, Err(Untyped::NoFunction));
-    let program = built(folder.path(), "gcc", &["-O2", "-g0"]);
+    let program = built(folder.path(), PROGRAM, "gcc", &["-O2", "-g0"]);
     let symbol = program.functions().iter().find(|symbol| symbol.name == "hot").unwrap();
     let code = flow::decode(program.bytes_at(symbol.address, symbol.bytes as usize), symbol.address);
     let found: Vec<_> =

@@ -10,7 +10,7 @@ use crate::model::{LevelCauses, ListedCode, ListedLine, ListedPart, Listing, Num
 use crate::render::text::{brief, bytes, count, cut, cut_end, percent, percent_of, printable};
 
 /// A line with this part of the cycles is one to look at.
-const HOT: f64 = 0.10;
+pub(super) const HOT: f64 = 0.10;
 
 /// An event that is listed for each line, in a column of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,35 +151,44 @@ fn code_note(code: &[ListedCode]) -> Option<String> {
 }
 
 /// A row: numbers by event, and the text beside them.
-struct Shown {
-    numbers: Vec<String>,
-    is_hot: bool,
-    text: String,
+pub(super) struct Shown {
+    pub numbers: Vec<String>,
+    pub is_hot: bool,
+    pub text: String,
 }
 
 fn table(found: &Listing, part: &ListedPart, events: &[LineEvent], style: Style) -> String {
     let digits = part.lines.iter().filter_map(|line| line.line).max().unwrap_or(0).to_string().len();
-    let margin = common_margin(&part.lines);
+    let margin = common_margin(part.lines.iter().filter_map(|line| line.text.as_deref()));
     let mut rows: Vec<Shown> = Vec::new();
     let mut before = None;
     for line in &part.lines {
-        if before.zip(line.line).is_some_and(|(before, now)| now > before + 1) {
-            rows.push(Shown { numbers: Vec::new(), is_hot: false, text: format!("{:>digits$} ⋮", "") });
-        }
+        rows.extend(gap(before, line.line, digits));
         before = line.line;
         rows.push(Shown {
             numbers: numbers(found, line, events),
             is_hot: line.cycles >= HOT * found.total_cycles(),
-            text: beside(line, digits, margin),
+            text: beside(line.line, line.text.as_deref(), "accesses", digits, margin),
         });
         rows.extend(instructions(found, part, line, events, digits));
     }
     let headings: Vec<String> = events.iter().map(|event| event.heading(&found.machine)).collect();
+    columns(&headings, &rows, style)
+}
+
+/// A row that stands for lines left out.
+pub(super) fn gap(before: Option<u32>, line: Option<u32>, digits: usize) -> Option<Shown> {
+    let is_gap = before.zip(line).is_some_and(|(before, now)| now > before + 1);
+    is_gap.then(|| Shown { numbers: Vec::new(), is_hot: false, text: format!("{:>digits$} ⋮", "") })
+}
+
+/// Lays rows out below their headings.
+pub(super) fn columns(headings: &[String], rows: &[Shown], style: Style) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.numbers.get(column)).chain([&headings[column]]);
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..events.len()).map(width).collect();
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     let taken = widths.iter().sum::<usize>() + 2 * widths.len() + 2;
     let room = style.width.saturating_sub(taken).max(24);
     let mut out = String::new();
@@ -192,7 +201,7 @@ fn table(found: &Listing, part: &ListedPart, events: &[LineEvent], style: Style)
         let head = if is_hot { style.culprit(&head) } else { head };
         let _ = writeln!(out, "{}", format!("{head} │{}", cut_end(text, room)).trim_end());
     };
-    write(&headings, false, "");
+    write(headings, false, "");
     rows.iter().for_each(|row| write(&row.numbers, row.is_hot, &row.text));
     out
 }
@@ -256,15 +265,21 @@ impl Listing {
 }
 
 /// Columns that all lines with text are indented by.
-fn common_margin(lines: &[ListedLine]) -> usize {
-    let texts = lines.iter().filter_map(|line| line.text.as_deref()).map(untabbed);
-    let indented = texts.filter(|text| !text.trim().is_empty());
+pub(super) fn common_margin<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    let indented = texts.map(untabbed).filter(|text| !text.trim().is_empty());
     indented.map(|text| text.len() - text.trim_start_matches(' ').len()).min().unwrap_or(0)
 }
 
-fn beside(line: &ListedLine, digits: usize, margin: usize) -> String {
-    let Some(number) = line.line else { return format!("{:>digits$}  (accesses without a line)", "?") };
-    let text = line.text.as_deref().map(untabbed).unwrap_or_default();
+/// A line's number and text; without a number, the `what` that have none.
+pub(super) fn beside(
+    line: Option<u32>,
+    text: Option<&str>,
+    what: &str,
+    digits: usize,
+    margin: usize,
+) -> String {
+    let Some(number) = line else { return format!("{:>digits$}  ({what} without a line)", "?") };
+    let text = text.map(untabbed).unwrap_or_default();
     let text = text.get(margin..).unwrap_or("").trim_end();
     format!("{number:>digits$}  {}", printable(text))
 }

@@ -196,13 +196,17 @@ fn cells(time: SampleShare) -> Vec<String> {
 fn cost_cells(cost: Option<&SampledCost>) -> Vec<String> {
     let cycles = cost.and_then(|cost| cost.cycles).map_or(String::new(), |cycles| format!("{cycles:.0}"));
     let share = cost.and_then(|cost| cost.share).map_or(String::new(), percent_of);
+    vec![cycles, share, far_cell(cost)]
+}
+
+/// The most frequent source but the first cache, and its part of the samples.
+pub(super) fn far_cell(cost: Option<&SampledCost>) -> String {
     let is_far = |source: &&SampledSource| source.level != DataLevel::L1 || source.is_modified;
     let far = cost.and_then(|cost| Some((cost, cost.sources.iter().find(is_far)?)));
-    let far = far.map_or(String::new(), |(cost, source)| {
+    far.map_or(String::new(), |(cost, source)| {
         let share = source.samples as f64 / cost.samples as f64;
         format!("{} {}", percent_of(share), source_name(source))
-    });
-    vec![cycles, share, far]
+    })
 }
 
 fn base_name(path: &str) -> &str {
