@@ -53,6 +53,7 @@ ANALYSES = [
     "accesses",
     "accesses:misses=yes",
     "alias:least=1",
+    "cells",
     "contexts",
     "locks",
     "ranges",
