@@ -215,7 +215,8 @@ MEMLODE_HIDDEN bool memlode_is_scratch(const uint64_t *cursor);
 
 /* address.c: finds the collector's address. False while there is no environment to look into. */
 MEMLODE_HIDDEN bool memlode_read_environment(void);
-/* Returns what the environment has behind `NAME=`; NULL if it has none, or gives no orders to this program. */
+/* Returns what the environment has behind `NAME=`. NULL if it has none, or gives no orders to this
+ * program. */
 MEMLODE_HIDDEN const char *memlode_variable(const char *beginning);
 /* Returns whether a socket's other end is root's or the user's that the program runs as, and of that number
  * if one is given: nobody else may see what the program does. */
