@@ -398,7 +398,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       Skipped.try_emplace(F, Why);
   SmallVector<Function *, 64> Recorded;
   copy_if(Functions, std::back_inserter(Recorded), [&](Function *F) { return !Skipped.contains(F); });
-  openHeldAllocators(M, Recorded, S->Functions.fromFile());
+  openHeldAllocators(M, Recorded, S->Functions.fromFile(), FAM);
   CompiledFunctions Compiled;
   for (Function *F : Functions) {
     const char *Why = Skipped.lookup(F);

@@ -70,13 +70,16 @@ public:
       : M(M), Own(Own),
         HasOperators(any_of(M, [](const Function &F) { return F.getName().starts_with("_Z"); })) {}
 
-  void open(Function &F) {
+  /// Opens the calls of \p F; true if it has new blocks.
+  bool open(Function &F) {
+    const size_t Blocks = F.size();
     SmallVector<CallBase *, 8> Calls;
     for (Instruction &I : instructions(F))
       if (auto *Call = dyn_cast<CallBase>(&I); Call && isByPointer(*Call))
         Calls.push_back(Call);
     for (CallBase *Call : Calls)
       open(*Call);
+    return F.size() != Blocks;
   }
 
 private:
@@ -117,10 +120,12 @@ private:
 
 } // namespace
 
-void openHeldAllocators(Module &M, ArrayRef<Function *> Functions, ArrayRef<StringRef> Own) {
+void openHeldAllocators(Module &M, ArrayRef<Function *> Functions, ArrayRef<StringRef> Own,
+                        FunctionAnalysisManager &FAM) {
   Opener Calls(M, Own);
   for (Function *F : Functions)
-    Calls.open(*F);
+    if (Calls.open(*F))
+      FAM.invalidate(*F, PreservedAnalyses::none());
 }
 
 bool markResourceCalls(Module &M) {

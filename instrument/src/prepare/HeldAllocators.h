@@ -16,18 +16,14 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-
-namespace llvm {
-class Function;
-class Module;
-} // namespace llvm
+#include "llvm/IR/PassManager.h"
 
 namespace memlode {
 
 /// Gives calls by pointer in \p Functions of \p M that may be calls of an allocator a test for it, and a
 /// call by name behind the test. \p Own are allocators that the user named.
 void openHeldAllocators(llvm::Module &M, llvm::ArrayRef<llvm::Function *> Functions,
-                        llvm::ArrayRef<llvm::StringRef> Own);
+                        llvm::ArrayRef<llvm::StringRef> Own, llvm::FunctionAnalysisManager &FAM);
 
 /// The attribute of a call that a memory resource makes for its caller; its value is the caller's name.
 constexpr llvm::StringLiteral ResourceCall = "memlode-resource";

@@ -44,6 +44,22 @@ APART static void use(struct hooks *With) {
 
 APART static void *passed(void *(*Get)(size_t), size_t Bytes) { return Get(Bytes); }
 
+struct job {
+  void (*run)(void *);
+  void *with;
+  _Atomic int waits, over;
+};
+
+// A loop that waits is looked at before the call gets its test.
+APART void serve(struct job *From) {
+  for (;;) {
+    while (From->waits)
+      if (From->over)
+        return;
+    From->run(From->with);
+  }
+}
+
 int main(void) {
   Hooks = Usual;
   Take = pool_take;
