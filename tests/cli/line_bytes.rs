@@ -250,10 +250,40 @@ fn what_lines_hold_is_as_a_naive_model_says() {
     }
 }
 
+/// Threads that count 64 bytes apart, and wait for each other where nothing is recorded.
+const COUNTERS: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+
+enum { TURNS = 200 };
+struct counter { volatile long count; char rest[56]; };
+static struct counter counters[2] __attribute__((aligned(256)));
+static sem_t turns[2];
+
+static void *work(void *argument) {
+  int me = argument != 0;
+  for (int i = 0; i < TURNS; i++) {
+    sem_wait(&turns[me]);
+    for (int j = 0; j < 8; j++) counters[me].count++;
+    sem_post(&turns[!me]);
+  }
+  return 0;
+}
+
+int main(void) {
+  pthread_t other;
+  sem_init(&turns[0], 0, 1);
+  sem_init(&turns[1], 0, 0);
+  if (pthread_create(&other, 0, work, &other)) return 1;
+  work(0);
+  return pthread_join(other, 0);
+}
+"#;
+
 /// Counters of two threads are put a line of the machine's apart, however long it is.
 #[test]
 fn advice_for_threads_knows_the_line() {
-    let recorded = Recorded::new(PROGRAM, &machine(64));
+    let recorded = Recorded::new(COUNTERS, &machine(64));
     for line_bytes in [64, 128, 256] {
         std::fs::write(recorded.0.path().join("tiny.toml"), machine(line_bytes)).expect("a file");
         let text = recorded.run(&["advise", "trace", "-m", "./tiny.toml"]);
