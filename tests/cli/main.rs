@@ -35,6 +35,7 @@ mod newcomer;
 mod one_answer;
 mod part;
 mod placement;
+mod ranges;
 mod record;
 mod replay;
 mod reported;

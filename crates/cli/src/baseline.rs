@@ -107,7 +107,8 @@ pub fn as_it_is(run: &Baseline) -> Report {
     build::what_if::side(run, findings_of(&run.trace, &run.machine, &run.profile, &costs))
 }
 
-/// Compares two runs, with what analyses find in each. What placement alone changes is that of the first.
+/// Compares two runs, with what analyses find in each. The effect of placement is measured on the
+/// first.
 pub fn compared(sides: [&Baseline; 2]) -> Result<NamedComparison> {
     let cycles = sides.map(|side| side.cycles().run);
     let noise = sides[0].noise()?.range();

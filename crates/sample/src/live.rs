@@ -39,7 +39,7 @@ const PLACES: RecordLayout = RecordLayout {
 /// of samples alone.
 ///
 /// # Errors
-/// Those of `run`, and if the kernel refuses.
+/// Fails as `run` does, and if the kernel refuses.
 pub fn sample<T, E: From<Error>>(
     period_ns: u64,
     run: impl FnOnce() -> Result<T, E>,
@@ -51,7 +51,7 @@ pub fn sample<T, E: From<Error>>(
 /// sample.
 ///
 /// # Errors
-/// Those of `run`, and if the kernel refuses.
+/// Fails as `run` does, and if the kernel refuses.
 pub fn sample_event<T, E: From<Error>>(
     event: CounterEvent,
     period: u64,
@@ -79,7 +79,7 @@ fn sample_of<'a, T, E: From<Error>>(
 /// groups ([`crate::tiers::events`]), and keeps each sample.
 ///
 /// # Errors
-/// Those of `run`, and if the kernel refuses.
+/// Fails as `run` does, and if the kernel refuses.
 pub fn sample_events<T, E: From<Error>>(
     events: &[Vec<SampledEvent>],
     run: impl FnOnce() -> Result<T, E>,

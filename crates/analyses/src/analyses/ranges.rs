@@ -24,8 +24,8 @@
 //! Stacks are left out, and so is memory of unknown blocks. If blocks have different sizes, the
 //! bins are those of the largest. A block that `realloc` returns is a new one. Call paths are those
 //! of [contexts](contexts.md): recursion is folded, and code that is not compiled with memlode is on
-//! none. Stall cycles are an upper bound, as misses overlap. All stretches have the same number of accesses of all threads;
-//! their duration is unknown.
+//! none. Stall cycles are an upper bound, as misses overlap. All stretches have the same number of
+//! accesses of all threads; their duration is unknown.
 //!
 //! **Arguments.** `contexts=N`: call paths of the N objects with the most stall cycles, 8; with 0,
 //! no caches need be simulated. `blocks=yes`: by block, too.

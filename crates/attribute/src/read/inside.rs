@@ -13,7 +13,7 @@ use crate::read::libraries::FetchedCrates;
 pub enum Inside<'p> {
     /// A member of it, by its path there.
     Member(LayoutId, &'p str),
-    /// It may be one whole, or have one or several in it.
+    /// The outer member may be one inner object whole, or have one or several in it.
     Whole,
     /// No part of one.
     Outside,

@@ -52,7 +52,7 @@ pub struct Args {
     /// Samples a second of CPU time, to 20000
     #[arg(long, value_name = "N", default_value = "1000", value_parser = rate)]
     rate: u64,
-    /// Sample by the kernel's clock, a counter of cycles, or loads and stores with the source of their data
+    /// Sample by the kernel's clock, a counter of cycles, or loads and stores with their data's source
     #[arg(long, value_enum, value_name = "WAY", default_value = "clock")]
     by: By,
     /// Rows of each table

@@ -52,7 +52,8 @@ pub struct Args {
     /// Observe this process, for some time, in the place of a program
     #[arg(long, short, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
-    /// Count what is done between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h> only; nothing is simulated then
+    /// Count only between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h>; simulate
+    /// nothing
     #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "trace", "per_function"])]
     region: Option<String>,
     /// With --pid: the length of each stretch that is counted

@@ -27,7 +27,7 @@ use crate::shared::Ring;
 
 /// Words wait in an encoder no longer than this.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
-/// The same where others wait for them.
+/// Words that others wait for stay in an encoder no longer than this.
 const FLUSH_LIVE_AFTER: Duration = Duration::from_millis(20);
 /// Chunks read from one ring before the next one gets its turn.
 const TURN: u32 = 4;

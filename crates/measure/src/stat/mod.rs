@@ -70,7 +70,7 @@ pub fn stat(
 /// starts the program with their descriptors, and `finish` returns the seconds that it took.
 ///
 /// # Errors
-/// Those of `start` and `finish`, and that the program never was in the region.
+/// Fails as `start` and `finish` do, and if the program never was in the region.
 pub fn stat_of_region(
     plan: &StatPlan,
     region: &str,

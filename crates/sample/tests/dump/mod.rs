@@ -67,7 +67,7 @@ fn first_line(words: &[&str], at: usize) -> Fields {
     fields
 }
 
-/// The same fields by memlode.
+/// Returns these fields as memlode reads them.
 fn decoded(path: &Path) -> Vec<Fields> {
     let data = PerfData::open(path).expect("a recording");
     let mut found = Vec::new();

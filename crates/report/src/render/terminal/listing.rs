@@ -99,37 +99,45 @@ pub fn listing(found: &Listing, events: &[LineEvent], style: Style) -> String {
         out += &table(found, part, events, style);
         out.push('\n');
     }
-    if found.left_out > 0 {
-        let others = match found.left_out {
-            1 => "one function that has".to_string(),
-            n => format!("{n} functions that have"),
-        };
-        out += &style.paragraph("not shown", &format!("{others} less than 1% of the modelled cycles"));
-    }
-    out
+    out + &left_out(found.left_out, "the modelled cycles", style)
+}
+
+/// The sentence on functions that are not shown, each with less than 1% of `whole`.
+pub(super) fn left_out(functions: usize, whole: &str, style: Style) -> String {
+    let others = match functions {
+        0 => return String::new(),
+        1 => "one function that has".to_string(),
+        n => format!("{n} functions that have"),
+    };
+    style.paragraph("not shown", &format!("{others} less than 1% of {whole}"))
 }
 
 /// The name of a part, and its share.
 fn head(part: &ListedPart, style: Style) -> String {
-    let file = part.file.as_deref().unwrap_or("(file not known)");
-    let title = match &part.function {
-        Some(function) => format!("{}  {}", brief(function), file),
-        None => file.to_string(),
-    };
     let cost = format!(
-        "  {} of the modelled cycles, {} accesses",
+        "{} of the modelled cycles, {} accesses",
         percent_of(part.share),
         count(part.numbers.accesses)
     );
-    let room = style.width.saturating_sub(cost.chars().count()).max(24);
-    let mut out = format!("{}{cost}\n", style.heading(&cut(&printable(&title), room)));
-    if let Some(note) = code_note(&part.code) {
-        out += &style.indented(2, &note);
-    }
-    if let Some(why) = &part.no_text {
-        out += &style.indented(2, &format!("(no text: {})", printable(why)));
-    }
-    out
+    let heading = heading(part.function.as_deref(), part.file.as_deref(), &cost, style);
+    let note = code_note(&part.code).map_or(String::new(), |note| style.indented(2, &note));
+    heading + &note + &no_text(part.no_text.as_deref(), style)
+}
+
+/// The line above a part: its function and file, and what it costs.
+pub(super) fn heading(function: Option<&str>, file: Option<&str>, cost: &str, style: Style) -> String {
+    let file = file.unwrap_or("(file not known)");
+    let title = match function {
+        Some(function) => format!("{}  {}", brief(function), file),
+        None => file.to_string(),
+    };
+    let room = style.width.saturating_sub(cost.chars().count() + 2).max(24);
+    format!("{}  {cost}\n", style.heading(&cut(&printable(&title), room)))
+}
+
+/// The reason why a part has no text, if it has none.
+pub(super) fn no_text(why: Option<&str>, style: Style) -> String {
+    why.map_or(String::new(), |why| style.indented(2, &format!("(no text: {})", printable(why))))
 }
 
 /// The sentence on the code that instructions are of.

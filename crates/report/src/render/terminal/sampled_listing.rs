@@ -3,11 +3,11 @@
 use memlode_sample::PlaceSamples;
 
 use super::Style;
-use super::listing::{HOT, Shown, beside, columns, common_margin, gap};
+use super::listing::{HOT, Shown, beside, columns, common_margin, gap, heading, left_out, no_text};
 use super::names::name;
 use super::sampled::far_cell;
 use crate::model::{SampledListedLine, SampledListing, SampledPart};
-use crate::render::text::{brief, count, cut, percent_of, printable};
+use crate::render::text::{brief, count, percent_of, printable};
 
 /// A fact that is listed of each line's samples, in a column of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +104,7 @@ pub fn sampled_listing(found: &SampledListing, events: &[SampleEvent], style: St
         out += &table(part, events, style);
         out.push('\n');
     }
-    if found.left_out > 0 {
-        let others = match found.left_out {
-            1 => "one function that has".to_string(),
-            n => format!("{n} functions that have"),
-        };
-        out += &style.paragraph("not shown", &format!("{others} less than 1% of the {}", unit(found)));
-    }
-    out
+    out + &left_out(found.left_out, &format!("the {}", unit(found)), style)
 }
 
 fn unit(found: &SampledListing) -> &'static str {
@@ -120,20 +113,10 @@ fn unit(found: &SampledListing) -> &'static str {
 
 /// The name of a part, and its share.
 fn head(found: &SampledListing, part: &SampledPart, style: Style) -> String {
-    let file = part.file.as_deref().unwrap_or("(file not known)");
-    let title = match &part.function {
-        Some(function) => format!("{}  {}", brief(function), file),
-        None => file.to_string(),
-    };
     let time = part.samples.time;
-    let cost =
-        format!("  {} of the {}, {} samples", percent_of(time.share), unit(found), count(time.samples));
-    let room = style.width.saturating_sub(cost.chars().count()).max(24);
-    let mut out = format!("{}{cost}\n", style.heading(&cut(&printable(&title), room)));
-    if let Some(why) = &part.no_text {
-        out += &style.indented(2, &format!("(no text: {})", printable(why)));
-    }
-    out
+    let cost = format!("{} of the {}, {} samples", percent_of(time.share), unit(found), count(time.samples));
+    heading(part.function.as_deref(), part.file.as_deref(), &cost, style)
+        + &no_text(part.no_text.as_deref(), style)
 }
 
 fn table(part: &SampledPart, events: &[SampleEvent], style: Style) -> String {
