@@ -424,15 +424,14 @@ mod tests {
         assert_eq!(agreement, Agreement { both: 1, probe_only: 1, pagemap_only: 1 });
     }
 
-    /// For any processor, two verdicts about one pair are the same, and pages never collide by
-    /// halves that cannot.
+    /// On any processor, what most of five verdicts about a pair say is said again, of nine pairs in
+    /// ten: the time of a single one may be another program's.
     #[test]
     fn verdicts_repeat() {
         let memory = Memory::new(40 * PAGE, PAGE, Advice::LinuxNoHugepage).expect("memory");
         let probe = Probe::new(&memory, 40);
-        for page in 1..40 {
-            let first = probe.collides(0, page);
-            assert!((0..3).any(|_| probe.collides(0, page) == first), "page {page}");
-        }
+        let most = |page: usize| (0..5).filter(|_| probe.collides(0, page)).count() >= 3;
+        let unlike = (1..40).filter(|&page| most(page) != most(page)).count();
+        assert!(unlike <= 4, "{unlike} of 39 pages");
     }
 }
