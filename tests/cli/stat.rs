@@ -268,6 +268,56 @@ fn ratios_are_not_simulated_of_what_has_gaps() {
     assert!(!folder.join("ran").exists());
 }
 
+/// A region is entered four times and reads 8,192 lines each time, after which others are
+/// read: all of them miss a first level of 32 KiB, and the second level of 1 MiB the first time, or
+/// never, or each time, whatever it held.
+#[test]
+fn ratios_of_a_region_are_simulated_of_it_alone() {
+    let folder = shared_folder("stat-simulated-region");
+    let text = "#include <memlode.h>\n\
+        enum { LINES = 8192 };\n\
+        static volatile long ours[8 * LINES], others[64 * LINES];\n\
+        __attribute__((noinline)) static long walk(volatile long *p, long n)\n\
+        { long s = 0; for (long i = 0; i < n; i += 8) s += p[i]; return s; }\n\
+        int main(void) {\n\
+          long s = 0;\n\
+          for (int i = 0; i < 4; i++) {\n\
+            memlode_start(\"part\"); s += walk(ours, 8 * LINES); memlode_stop(\"part\");\n\
+            s += walk(others, 64 * LINES);\n\
+          }\n\
+          return s != 0;\n\
+        }\n";
+    fs::write(folder.join("region.c"), text).expect("a source");
+    let run = |words: &[&str]| {
+        let mut command = memlode();
+        let done = command.env("MEMLODE_HOME", installation()).current_dir(&folder).args(words).output();
+        let done = done.expect("memlode runs");
+        assert!(done.status.success(), "{}", stderr(&done));
+        stdout(&done)
+    };
+    run(&["cc", "-O1", "-g", "region.c", "-o", "region"]);
+    let stat = ["stat", "--rounds", "1", "--machine", "skylake-sp", "--rules", "lru", "--region", "part"];
+    let found: Value =
+        serde_json::from_str(&run(&[&stat[..], &["--json", "--", "./region"]].concat())).expect("JSON");
+    let simulated = &found["simulated"];
+    let instructions = simulated["instructions"].as_f64().expect("instructions");
+    let misses = |ratio: &str| {
+        let row = of(&found, "ratios", "ratio", ratio);
+        assert_eq!(row["source"], "simulated", "{row}");
+        row["value"].as_f64().expect("a value") * instructions
+    };
+    let near = |found: f64, wanted: f64| (found - wanted).abs() < wanted / 100.0 + 20.0;
+    assert!(near(misses("l1d-miss-rate"), 32768.0), "{}", misses("l1d-miss-rate"));
+    assert!(near(misses("l2-miss-rate"), 8192.0), "{}", misses("l2-miss-rate"));
+    let region = &simulated["region"];
+    assert_eq!(region["stretches"], 4, "{region}");
+    let bound = |level: usize, end: &str| region["misses"][level][end].as_f64().expect("a bound");
+    assert!(near(bound(1, "least"), 0.0) && near(bound(1, "most"), 32768.0), "{region}");
+    assert!(near(bound(0, "least"), 4.0 * (8192.0 - 512.0)) && near(bound(0, "most"), 32768.0), "{region}");
+    let shown = run(&[&stat[..], &["--", "./region"]].concat());
+    assert!(shown.contains("recorded alone, in 4 stretches"), "{shown}");
+}
+
 /// A list that is walked all over, an array that is read in order, and who writes both for the first time.
 static FUNCTIONS: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = shared_folder("stat-functions");

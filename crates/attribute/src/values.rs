@@ -117,6 +117,12 @@ impl SeenValues {
         }
     }
 
+    /// Returns the value that all of them are; `None` if there are several, or none.
+    pub fn only(&self) -> Option<Number> {
+        let is_mixed = self.floats.is_some() && self.integers.is_some();
+        self.range().filter(|(least, most)| least == most && !is_mixed).map(|(value, _)| value)
+    }
+
     /// Returns the least and the most of them; `None` if there are none.
     pub fn range(&self) -> Option<(Number, Number)> {
         match (self.floats, self.integers) {

@@ -5,7 +5,6 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::live::Beside;
 use anyhow::{Context, Result, anyhow, bail};
 use memlode_collect::Switch;
 use memlode_collect::private::PrivateDirectory;
@@ -14,8 +13,15 @@ use memlode_trace::Error as TraceError;
 use memlode_trace::write::DirectoryStore;
 use memlode_wire::{Address, RemoteStore, Token};
 
+use crate::live::Beside;
+
 /// The variable that holds a token. The traced program never sees it.
 pub const TOKEN: &str = "MEMLODE_TOKEN";
+
+/// Returns whether a file's name means standard output.
+pub fn is_stdout(to: &Path) -> bool {
+    to == Path::new("-")
+}
 
 /// Makes a directory for a trace, which may take another trace's place.
 pub fn created(directory: &Path, replace: bool) -> Result<DirectoryStore> {

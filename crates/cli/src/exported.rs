@@ -15,7 +15,7 @@ use memlode_trace::Trace;
 
 use crate::accesses;
 use crate::analyse::{Analysed, Found, Job, Wanted};
-use crate::commands::report::OnlyArgs;
+use crate::args::only::OnlyArgs;
 use crate::term;
 
 /// The requested tables, each once.

@@ -29,10 +29,12 @@ mod next;
 mod page;
 mod patch;
 mod place;
+mod print;
 mod python;
 mod sampled;
 mod sampled_lines;
 mod show;
+mod status;
 mod stop;
 mod term;
 
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             term::error(&error);
-            ExitCode::from(commands::FAILED)
+            ExitCode::from(status::FAILED)
         }
     }
 }

@@ -14,7 +14,8 @@ use memlode_trace::sampled::SampledRecording;
 use serde::Serialize;
 
 use crate::args::passed_on::was_given;
-use crate::commands::{OK, print, print_json};
+use crate::print::{print, print_json};
+use crate::status::OK;
 use crate::term;
 
 /// Returns whether a trace holds samples; not if it cannot be read.

@@ -12,9 +12,9 @@ use memlode_symbols::code::code_of;
 use memlode_symbols::debug::Debug;
 use memlode_trace::sampled::SampledRecording;
 
-use crate::commands::OK;
 use crate::next::ConfidentialArgs;
 use crate::show::Out;
+use crate::status::OK;
 use crate::{code, sampled, term};
 
 /// A listing of samples: its subject and form.

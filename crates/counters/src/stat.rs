@@ -104,6 +104,30 @@ pub struct SimulatedRun {
     pub cycles: f64,
     /// Recorded threads.
     pub threads: usize,
+    /// Present if a region was recorded alone.
+    #[serde(default)]
+    pub region: Option<SimulatedRegion>,
+}
+
+/// A region that was recorded alone: the contents of the caches are unknown where it begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SimulatedRegion {
+    /// Stretches of the run in which a thread was in it.
+    pub stretches: usize,
+    /// Bounds of misses, by level of the caches, the nearest first.
+    pub misses: Vec<MissBounds>,
+}
+
+/// The least and the most misses of a level, for any contents of the caches at the beginning of
+/// each stretch, in caches that replace the line used least recently.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MissBounds {
+    /// The level's name.
+    pub level: String,
+    /// If each line that may have been there was.
+    pub least: u64,
+    /// If none was.
+    pub most: u64,
 }
 
 /// An event of the kernel.

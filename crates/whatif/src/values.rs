@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use memlode_attribute::inside::{Inside, inside};
-use memlode_attribute::values::SeenValues;
+use memlode_attribute::values::{Number, SeenValues};
 use memlode_layout::{Edit, Role, StructureMember};
 use memlode_replay::Replay;
 use memlode_trace::Trace;
@@ -18,6 +18,9 @@ use crate::structures::structure;
 
 /// After this many chunks with accesses and without values, no more are searched.
 const LOOKED_AT: usize = 4;
+
+/// Fewer recorded values of a member mean nothing.
+const LEAST_VALUES: u64 = 100;
 
 /// Sizes that a member can have, the least first.
 const SIZES: [u64; 3] = [1, 2, 4];
@@ -60,10 +63,25 @@ impl RecordedValues {
         Some(sum)
     }
 
+    /// Returns the one value that a member of a type had, and how often it was recorded. `None` if
+    /// it had others, was seldom recorded, or not as a whole.
+    pub fn constant(&self, names: &SiteTable, ty: &str, member: &str) -> Option<(Number, u64)> {
+        let members = members_of(names, ty);
+        let member = members.iter().find(|other| other.name == member && other.role == Role::Value)?;
+        let seen = self.of_member(names, ty, &member.name)?;
+        let is_whole = seen.bytes == member.bytes && seen.count >= LEAST_VALUES;
+        seen.only().filter(|_| is_whole).map(|value| (value, seen.count))
+    }
+
+    /// Returns the members of a type that had one value in the whole run.
+    pub fn constants(&self, names: &SiteTable, ty: &str) -> Vec<String> {
+        let all = members_of(names, ty).into_iter().map(|member| member.name);
+        all.filter(|member| self.constant(names, ty, member).is_some()).collect()
+    }
+
     /// Returns an edit for each number of a type of which fewer bytes would do.
     pub fn narrower(&self, names: &SiteTable, ty: &str) -> Vec<Edit> {
-        let shape = records_named(names, ty).first().and_then(|&record| structure(names, record));
-        let members = shape.map_or(Vec::new(), |shape| shape.members);
+        let members = members_of(names, ty);
         let edit = |member: &StructureMember| {
             let seen = self.of_member(names, ty, &member.name)?;
             // What is accessed in parts, or together with others, is not known as a whole.
@@ -76,6 +94,11 @@ impl RecordedValues {
         };
         members.iter().filter_map(edit).collect()
     }
+}
+
+fn members_of(names: &SiteTable, ty: &str) -> Vec<StructureMember> {
+    let shape = records_named(names, ty).first().and_then(|&record| structure(names, record));
+    shape.map_or(Vec::new(), |shape| shape.members)
 }
 
 fn look(batch: &Batch, names: &SiteTable, found: &mut FxHashMap<u32, SeenValues>) {

@@ -12,7 +12,7 @@
 //!
 //! **What to do.** Declare members and elements with smaller types; replace the few values by an
 //! index; remove members that never change. `memlode whatif --edit 'narrow T: m to N'`, or
-//! `'remove T: m'`, shows the gain; `memlode advise` tries the first. Compare before storing to
+//! `'remove T: m'`, shows the gain; `memlode advise` tries both. Compare before storing to
 //! data that threads share, or mark what has changed and store only that. Keep results until their
 //! inputs change.
 //!

@@ -14,8 +14,9 @@ use memlode_report::{CommandAnswer, CommandFindings, StructureChart, build};
 use memlode_whatif::advise::{Advised, Baseline, Effort, advise};
 use memlode_whatif::plan::Plan;
 
-use super::report::{MachineArgs, OrderArgs};
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
+use crate::args::order::OrderArgs;
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::baseline;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::{ArgMatches, Parser};
 
-use super::OK;
-use super::report::MachineArgs;
 use memlode_analyses::Run;
 
 use crate::accesses::add;
 use crate::analyse::{Job, Wanted};
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::traces::TraceArgs;
 use crate::kept::{KeepArgs, question};
 use crate::show::{Out, ShapeArgs, show};
+use crate::status::OK;
 
 /// Name the loads that agree with a store to other data in the low 12 address bits
 #[derive(Debug, Parser)]

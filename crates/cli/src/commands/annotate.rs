@@ -17,15 +17,16 @@ use memlode_report::{
 };
 use memlode_trace::Trace;
 
-use super::OK;
-use super::report::{self, MachineArgs};
+use super::report;
 use super::sim;
 use crate::analyse::{Found, Job, Wanted};
+use crate::args::machine::MachineArgs;
 use crate::args::traces::TraceArgs;
 use crate::kept::{self, KeepArgs, question};
 use crate::next::{ConfidentialArgs, NextCommands};
 use crate::sampled_lines::SampledLines;
 use crate::show::Out;
+use crate::status::OK;
 use crate::{code, sampled, term};
 
 /// Functions with this part of the cycles are listed if nothing is requested.

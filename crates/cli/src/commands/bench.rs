@@ -12,9 +12,10 @@ use memlode_measure::link::LinkLine;
 use memlode_measure::process::{Launch, Output};
 use memlode_report::render::measured::bench as words;
 
-use super::{OK, print, print_json};
 use crate::args::times::parse_duration;
 use crate::driver::toolchain::search_path;
+use crate::print::{print, print_json};
+use crate::status::OK;
 use crate::stop::{INTERRUPTED, stop_on_signals};
 use crate::term;
 

@@ -17,8 +17,9 @@ use memlode_whatif::host::Quiet;
 use memlode_whatif::plan::{Plan, PlanInputs};
 use memlode_whatif::predict::Predictor;
 
-use super::{OK, PROBLEMS, print, print_json};
 use crate::analyse::threads;
+use crate::print::{print, print_json};
+use crate::status::{OK, PROBLEMS};
 use crate::term;
 
 /// Version of the file and of the JSON.

@@ -115,7 +115,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         let set = variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
         let words: Vec<String> = set.chain(words.iter().map(shell_quote)).collect();
         let added: Vec<String> = additions.iter().map(shell_quote).collect();
-        super::print(&format!("{}\n# {} adds: {}\n", words.join(" "), rustc::NAME, added.join(" ")))?;
+        crate::print::print(&format!("{}\n# {} adds: {}\n", words.join(" "), rustc::NAME, added.join(" ")))?;
         return Ok(ExitCode::SUCCESS);
     }
     link(&exe, &wrapper)?;

@@ -9,8 +9,9 @@ use memlode_report::text::{bytes, count, printable};
 use memlode_trace::Damage;
 use serde::{Serialize, Serializer};
 
-use super::{OK, PROBLEMS, print, print_json};
 use crate::args::traces::TraceArgs;
+use crate::print::{print, print_json};
+use crate::status::{OK, PROBLEMS};
 
 /// Verify a trace: checksums, counts, order, call stacks, and what could be salvaged
 #[derive(Debug, Parser)]

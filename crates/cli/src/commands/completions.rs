@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use clap::{Command, Parser};
 use clap_complete::Shell;
 
-use super::{OK, print};
+use crate::print::print;
+use crate::status::OK;
 
 /// Print what a shell needs to complete memlode's commands and options
 #[derive(Debug, Parser)]

@@ -6,9 +6,10 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use memlode_report::text::printable;
 
-use super::{OK, print};
 use crate::args::times::{burst_text, parse_burst};
 use crate::control::send;
+use crate::print::print;
+use crate::status::OK;
 
 /// Stop and start the recording of a program that runs, or have it sampled
 #[derive(Debug, Parser)]

@@ -10,13 +10,15 @@ use memlode_machine::Machine;
 use memlode_report::{CommandAnswer, CommandFindings};
 use memlode_trace::Trace;
 
-use super::OK;
-use super::report::{MachineArgs, OnlyArgs, OrderArgs};
+use crate::args::machine::MachineArgs;
+use crate::args::only::OnlyArgs;
+use crate::args::order::OrderArgs;
 use crate::args::setup::SimArgs;
 use crate::baseline;
 use crate::kept::{KeepArgs, question};
 use crate::sampled;
 use crate::show::{Out, ShapeArgs, show};
+use crate::status::OK;
 
 /// Compare two traces, or one on two machines, by member, line, object and type; or two files of `memlode stat`
 #[derive(Debug, Parser)]

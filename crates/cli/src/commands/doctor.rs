@@ -11,10 +11,11 @@ use memlode_report::render::terminal::{tier_refusal, tier_use};
 use memlode_sample::tiers::{LinuxSampling, Tier, TierKind, tiers};
 use serde::Serialize;
 
-use super::{OK, PROBLEMS, print, print_json};
 use crate::driver::rustc;
 use crate::driver::toolchain::search_path;
 use crate::install::{Install, LLVM_VERSIONS};
+use crate::print::{print, print_json};
+use crate::status::{OK, PROBLEMS};
 
 /// Say what this machine can do, what is missing, and how to get it
 #[derive(Debug, Parser)]

@@ -14,11 +14,11 @@ use memlode_trace::census::{self, Census};
 use memlode_trace::text::{HEADER, TextWriter};
 use memlode_trace::{ChunkRef, Trace};
 
-use super::OK;
 use crate::analyse::open;
 use crate::args::numbers;
 use crate::args::traces::TraceArgs;
 use crate::door::{Door, Form};
+use crate::status::OK;
 use crate::term;
 
 /// Print the events of a trace, one a line with columns separated by tabs, or its sites or types

@@ -18,15 +18,17 @@ use memlode_report::{Advice, build};
 use memlode_trace::Trace;
 use memlode_whatif::advise::{Effort, advise};
 
-use super::OK;
-use super::replay::is_stdout;
-use super::report::{MachineArgs, OnlyArgs, OrderArgs};
+use crate::args::machine::MachineArgs;
+use crate::args::only::OnlyArgs;
+use crate::args::order::OrderArgs;
 use crate::args::traces::TraceArgs;
 use crate::baseline;
+use crate::destination::is_stdout;
 use crate::door::{Door, Form};
 use crate::exported::{Reported, Wishes, counters};
 use crate::python::{become_python, option};
 use crate::sampled;
+use crate::status::OK;
 
 /// Write what was found in the formats of other programs: tables, profiles, findings
 #[derive(Debug, Parser)]

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
-use super::{OK, print};
+use crate::print::print;
+use crate::status::OK;
 
 /// Print which command answers which question, and what its JSON looks like
 #[derive(Debug, Parser)]

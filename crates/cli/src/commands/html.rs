@@ -7,13 +7,15 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::{Parser, ValueHint};
 
-use super::OK;
-use super::report::{self, MachineArgs, OrderArgs};
+use super::report;
 use crate::analyse::{Job, Wanted};
+use crate::args::machine::MachineArgs;
+use crate::args::order::OrderArgs;
 use crate::args::traces::TraceArgs;
 use crate::kept::{KeepArgs, question};
 use crate::next::{ConfidentialArgs, NextCommands};
 use crate::page::{ExtraArgs, Subject};
+use crate::status::OK;
 use crate::{page, term};
 
 /// Draw the report as a page for a browser: one file, which loads nothing from anywhere

@@ -9,10 +9,10 @@ use memlode_report::text::printable;
 use memlode_sample::perf_data::{Imported, import};
 use memlode_sample::{report, resolve};
 
-use super::OK;
 use super::sample::{FEW, KeepSamplesArgs};
 use crate::args::numbers;
 use crate::sampled::show;
+use crate::status::OK;
 use crate::term;
 
 /// Read a recording of `perf record`: its samples by member, line and function

@@ -10,7 +10,8 @@ use memlode_measure::machine::calibrate;
 use memlode_report::render::measured::machine as words;
 use serde_json::json;
 
-use super::{OK, print, print_json};
+use crate::print::{print, print_json};
+use crate::status::OK;
 
 /// Show a machine's description, or measure this machine
 #[derive(Debug, Parser)]

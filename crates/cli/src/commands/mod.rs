@@ -41,25 +41,16 @@ mod validate;
 mod whatif;
 
 use std::ffi::OsString;
-use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use serde::Serialize;
 
 use crate::args::dashes;
-use crate::door::{Door, Form};
+use crate::door::Form;
+use crate::print::print;
+use crate::status::WRONG_USAGE;
 use crate::term;
-
-/// Success.
-pub const OK: u8 = 0;
-/// An error of memlode itself, or of its input.
-pub const FAILED: u8 = 1;
-/// Arguments that cannot be understood.
-pub const WRONG_USAGE: u8 = 2;
-/// `check`, `doctor`, `budget check`: problems were found.
-pub const PROBLEMS: u8 = 3;
 
 /// Which data does a program wait for? memlode names the field and the line.
 #[derive(Debug, Parser)]
@@ -243,20 +234,4 @@ fn usage(error: &clap::Error) -> Result<ExitCode> {
         false => print(&text)?,
     }
     Ok(ExitCode::from(error.exit_code() as u8))
-}
-
-/// To standard output, as an error and not a panic when its reader is gone.
-pub fn print(text: &str) -> Result<()> {
-    let stdout = std::io::stdout();
-    let form = Form::Text { colours: term::colours(&stdout) };
-    let mut stdout = Door::new(stdout.lock(), form);
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
-}
-
-/// Prints JSON to standard output.
-pub fn print_json(value: &impl Serialize) -> Result<()> {
-    let mut stdout = Door::new(BufWriter::new(std::io::stdout().lock()), Form::Json);
-    serde_json::to_writer_pretty(&mut stdout, value).map_err(std::io::Error::from)?;
-    Ok(writeln!(stdout).and_then(|()| stdout.flush())?)
 }

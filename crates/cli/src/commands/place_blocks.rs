@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use anyhow::Result;
 use clap::Parser;
 
-use super::OK;
+use crate::status::OK;
 
 /// `malloc`.
 pub const MAKE: u64 = 0;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,16 +18,17 @@ use memlode_machine::Machine;
 use memlode_report::notes::{nothing_decoded, sentences};
 use memlode_trace::Trace;
 
-use super::OK;
-use super::report::MachineArgs;
 use crate::accesses;
 use crate::analyse::{Job, Wanted};
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
+use crate::destination::is_stdout;
 use crate::door::{self, Door};
 use crate::kept::{KeepArgs, question};
 use crate::show::{Out, ShapeArgs, show};
+use crate::status::OK;
 use crate::term;
 
 /// Print or export every access with the names of what it touched and the level that served it
@@ -162,11 +163,6 @@ fn with_rule(wanted: &str, rule: &str) -> Result<String> {
         Some(("shared", arguments)) => Ok(format!("shared:{arguments},rule={rule}")),
         _ => bail!("--rule {rule} is for --analyse shared, and not for {wanted}"),
     }
-}
-
-/// Returns whether a file's name means standard output.
-pub fn is_stdout(to: &Path) -> bool {
-    to == Path::new("-")
 }
 
 fn format(args: &Args) -> Result<Format> {

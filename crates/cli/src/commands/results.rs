@@ -11,8 +11,9 @@ use memlode_report::text::{bytes, printable};
 use memlode_results::{FOLDER, Listed, Question, list};
 use serde_json::{Value, json};
 
-use super::{OK, print, print_json};
 use crate::args::traces::TraceArgs;
+use crate::print::{print, print_json};
+use crate::status::OK;
 use crate::term;
 
 /// List the answers that are kept beside a trace

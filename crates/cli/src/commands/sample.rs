@@ -16,11 +16,11 @@ use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::sampled::SampledRecording;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::OK;
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::child::exit_code;
 use crate::sampled::show;
+use crate::status::OK;
 use crate::stop::stop_on_signals;
 use crate::term;
 

@@ -11,9 +11,9 @@ use clap::Parser;
 use memlode_trace::write::{DirectoryStore, Store};
 use memlode_wire::{Address, Limits, Listener, Server, Token, Told};
 
-use super::{FAILED, OK};
 use crate::args::numbers;
 use crate::destination;
+use crate::status::{FAILED, OK};
 use crate::term;
 
 /// Receive traces through a socket and write them as `record` would

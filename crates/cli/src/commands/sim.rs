@@ -9,14 +9,16 @@ use clap::{ArgMatches, CommandFactory, Parser};
 use memlode_attribute::has_gaps;
 use serde_json::json;
 
-use super::report::{MachineArgs, OrderArgs};
-use super::{OK, print, print_json};
 use crate::analyse::{Job, Wanted};
+use crate::args::machine::MachineArgs;
+use crate::args::order::OrderArgs;
 use crate::args::part::PartArgs;
 use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
 use crate::kept::{KeepArgs, question};
+use crate::print::{print, print_json};
 use crate::show::{Out, ShapeArgs, show};
+use crate::status::OK;
 
 /// Simulate a machine's caches on a trace: what missed, why, and how much of the fetched lines was used
 #[derive(Debug, Parser)]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, ValueEnum, ValueHint};
 
-use super::report::MachineArgs;
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::traces::TraceArgs;
 use crate::python::{become_python, option};

@@ -23,15 +23,16 @@ use memlode_sample::{SampleSource, name, sample_event};
 use memlode_trace::Trace;
 
 use super::bench::fresh_seed;
-use super::report::MachineArgs;
-use super::{OK, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
 use crate::args::launch::LaunchArgs;
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::setup::SetupArgs;
 use crate::args::times::parse_duration;
 use crate::install::Install;
+use crate::print::print_json;
 use crate::show::Out;
+use crate::status::OK;
 use crate::stop::stop_on_signals;
 use crate::{itself, term};
 
@@ -52,8 +53,7 @@ pub struct Args {
     /// Observe this process, for some time, in the place of a program
     #[arg(long, short, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
-    /// Count only between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h>; simulate
-    /// nothing
+    /// Count only between memlode_start("NAME") and memlode_stop("NAME") of <memlode.h>
     #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "trace", "per_function"])]
     region: Option<String>,
     /// With --pid: the length of each stretch that is counted
@@ -137,7 +137,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.per_function && !args.command.is_empty() {
         found.functions.push(sampled(&args, plan.table.as_ref(), &found, &stop)?);
     }
-    if !args.no_simulation && args.region.is_none() && (found.lacks_ratios() || args.per_function) {
+    if !args.no_simulation && (found.lacks_ratios() || args.per_function) {
         simulate(&args, &machine, &mut found)?;
     }
     if let Some(file) = &args.output {
@@ -208,10 +208,13 @@ fn simulate(args: &Args, machine: &Machine, found: &mut Stat) -> Result<()> {
     };
     let setup = |machine: &Machine| -> Result<Box<Setup>> { Ok(Box::new(args.setup.of(machine)?)) };
     let job = Job::new(&args.machine.machine, |machine| Ok(Wanted::Simulation(setup(machine)?, None)))?;
-    let trace = whole_trace(&directory)?;
+    let trace = match args.region {
+        Some(_) => Arc::new(open(&directory)?),
+        None => whole_trace(&directory)?,
+    };
     let causes = job.run(trace.clone())?;
     let job = Job::new(&args.machine.machine, |machine| Ok(Wanted::Timing(setup(machine)?)))?;
-    let timed = job.run(trace)?;
+    let timed = job.run(trace.clone())?;
     let (Found::Simulation(detailed, _), Found::Timing(times)) = (&causes.found, &timed.found) else {
         bail!("a simulation and times were asked for")
     };
@@ -227,6 +230,12 @@ fn simulate(args: &Args, machine: &Machine, found: &mut Stat) -> Result<()> {
     if args.trace.is_none() {
         simulated.run.trace = None;
     }
+    if args.region.is_some() {
+        let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Report(None)))?;
+        if let Found::Report(profile, ..) = job.run(trace)?.found {
+            simulated.run.region = build::simulated_region(&profile, machine);
+        }
+    }
     found.simulate(&simulated.ratios, simulated.run);
     Ok(())
 }
@@ -240,14 +249,14 @@ fn whole_trace(directory: &Path) -> Result<Arc<Trace>> {
     Ok(Arc::new(trace))
 }
 
-/// Records the program if memlode built it; nothing else is known of others.
+/// Records the program, or its region alone, if memlode built it; nothing else is known of others.
 fn record(args: &Args, scratch: &Path) -> Result<Option<PathBuf>> {
     if args.pid.is_some() || !is_built_by_memlode(args) {
         return Ok(None);
     }
     term::line("recording once, for the ratios that nothing counts here");
     let trace = scratch.join("trace");
-    let status = itself::record(&args.command, args.how.input.as_deref(), &trace)?;
+    let status = itself::record(&args.command, args.how.input.as_deref(), args.region.as_deref(), &trace)?;
     if !status.success() {
         let program = args.command[0].to_string_lossy();
         bail!("recording `{program}` ended with {status}: --no-simulation leaves it out");

@@ -7,15 +7,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, Parser};
 use memlode_analyses::{Arguments, BadArgument, Every, Run};
 
-use super::OK;
-use super::report::MachineArgs;
 use crate::accesses::known;
 use crate::analyse::{Job, Wanted};
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::args::traces::TraceArgs;
 use crate::kept::{KeepArgs, question};
 use crate::show::{Out, ShapeArgs, show};
+use crate::status::OK;
 
 /// Say how accesses, misses and waiting change while the program runs, interval by interval
 #[derive(Debug, Parser)]

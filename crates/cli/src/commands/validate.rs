@@ -18,12 +18,13 @@ use memlode_report::build::{report, timing};
 use memlode_report::names::demangle;
 use memlode_report::render::measured::validate as words;
 
-use super::report::MachineArgs;
-use super::{OK, print, print_json};
 use crate::analyse::{Found, Job, Wanted, open};
+use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::kept::{Answer, KeepArgs, question};
+use crate::print::{print, print_json};
+use crate::status::OK;
 use crate::stop::stop_on_signals;
 use crate::{itself, term};
 
@@ -133,7 +134,7 @@ fn show(args: &Args, found: &Validation, machine: &Machine) -> Result<()> {
 /// Records the program into a new folder inside `scratch`.
 fn record(args: &Args, scratch: &Path) -> Result<PathBuf> {
     let trace = scratch.join("trace");
-    let status = itself::record(&args.command, args.input.as_deref(), &trace)?;
+    let status = itself::record(&args.command, args.input.as_deref(), None, &trace)?;
     if !status.success() {
         let program = args.command[0].to_string_lossy();
         bail!("recording `{program}` ended with {status}, and a program that fails is not compared");

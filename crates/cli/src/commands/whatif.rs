@@ -14,7 +14,8 @@ use memlode_report::{CommandAnswer, CommandFindings, HandEdit, WhatIf, build};
 use memlode_whatif::advise::{Baseline, search};
 use memlode_whatif::named::check_types;
 
-use super::report::{MachineArgs, OrderArgs};
+use crate::args::machine::MachineArgs;
+use crate::args::order::OrderArgs;
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::handles::{self, is_handle};

@@ -93,7 +93,7 @@ pub fn run(language: Language, args: Vec<OsString>) -> Result<ExitCode> {
     if own.print {
         let variables = variables.iter().map(|(name, value)| format!("{name}={}", shell_quote(value)));
         let words: Vec<String> = variables.chain(words.iter().map(shell_quote)).collect();
-        crate::commands::print(&format!("{}\n", words.join(" ")))?;
+        crate::print::print(&format!("{}\n", words.join(" ")))?;
         return Ok(ExitCode::SUCCESS);
     }
     let cannot = || format!("cannot run {}", words[0].display());

@@ -45,7 +45,7 @@ use crate::names::demangle;
 
 pub use cells::cells;
 pub use comparison::comparison;
-pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios};
+pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios, simulated_region};
 pub use records::records;
 pub use simulation::simulation;
 pub use tables::analysis;

@@ -6,7 +6,9 @@ use memlode_attribute::place::place;
 use memlode_attribute::timed::{Stall, TICKS};
 use memlode_attribute::{Cell, DetailedProfile, Profile, TimedProfile};
 use memlode_counters::ratio::Ratio;
-use memlode_counters::stat::{FunctionRatio, FunctionRatios, FunctionSource, FunctionTable, SimulatedRun};
+use memlode_counters::stat::{
+    FunctionRatio, FunctionRatios, FunctionSource, FunctionTable, MissBounds, SimulatedRegion, SimulatedRun,
+};
 use memlode_machine::{Coherence, Machine};
 use memlode_trace::Trace;
 use memlode_trace::sites::{SiteTable, StringId};
@@ -68,8 +70,22 @@ pub fn simulated_ratios(
         instructions: instructions.round() as u64,
         cycles: super::rounded(cycles),
         threads,
+        region: None,
     };
     Some(SimulatedRatios { ratios, run })
+}
+
+/// Makes the bounds of misses of a region that was recorded alone, from a count of exact LRU caches.
+/// `None` of a trace without gaps.
+pub fn simulated_region(profile: &Profile, machine: &Machine) -> Option<SimulatedRegion> {
+    let gaps = profile.gaps.as_ref()?;
+    let bounds = gaps.bounds.iter().flatten().zip(&machine.levels);
+    Some(SimulatedRegion {
+        stretches: gaps.runs.iter().filter(|run| run.accesses > 0).count(),
+        misses: bounds
+            .map(|(&(least, most), level)| MissBounds { level: level.name.to_string(), least, most })
+            .collect(),
+    })
 }
 
 /// Makes ratios of each function that has a part of the modelled cycles, from the same two replays as [`simulated_ratios`].

@@ -143,7 +143,17 @@ fn confidence(baseline: &Baseline, edits: &[Edit], plan: &Plan, report: &Report)
         let values = baseline.seen(structure, member).map_or(0, |seen| seen.count);
         Some(model::Narrowed { member: format!("{structure}.{member}"), to: *to, values })
     };
+    let constant = |edit: &Edit| {
+        let Edit::Remove { structure, members } = edit else { return Vec::new() };
+        let one = |member: &String| {
+            let (value, values) = baseline.constant(structure, member)?;
+            let (ty, member, value) = (structure.clone(), member.clone(), value.to_string());
+            Some(model::ConstantMember { ty, member, value, values })
+        };
+        members.iter().filter_map(one).collect::<Vec<_>>()
+    };
     model::Confidence {
+        constants: edits.iter().flat_map(constant).collect(),
         narrowed: edits.iter().filter_map(narrowed).collect(),
         named,
         unknown_objects: baseline.unknown_objects(),

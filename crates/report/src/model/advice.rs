@@ -46,7 +46,11 @@ pub struct RejectedEdits {
 impl Advice {
     /// The edits that are worth it, as a report shows them.
     pub fn advised(&self) -> Vec<AdvisedEdit> {
-        let item = |item: &WhatIf| AdvisedEdit { edits: item.edits.clone(), gain: item.gain };
+        let item = |item: &WhatIf| AdvisedEdit {
+            edits: item.edits.clone(),
+            gain: item.gain,
+            constants: item.confidence.constants.clone(),
+        };
         self.worth_it.iter().map(item).collect()
     }
 }

@@ -230,8 +230,25 @@ pub struct Confidence {
     /// Members that become smaller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<Narrowed>,
+    /// Members that are taken away although code reads them, since they had one value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constants: Vec<ConstantMember>,
     /// The allocator that placed the blocks of the heap, if there are any.
     pub placed_by: Option<String>,
+}
+
+/// A member that had one value in the whole run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantMember {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its name.
+    pub member: String,
+    /// The value.
+    pub value: String,
+    /// Number of its recorded values.
+    pub values: u64,
 }
 
 /// A member that becomes smaller.

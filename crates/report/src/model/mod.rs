@@ -28,8 +28,8 @@ pub use advice::{Advice, MarkedMember, RejectedEdits, StructureChart};
 pub use answer::{CommandAnswer, CommandFindings};
 pub use cells::{CellColumns, CellGroup, Cells, OtherCells};
 pub use comparison::{
-    Change, Compared, Comparison, Confidence, EditedLayout, EditedMember, EditedPart, HandEdit, Located,
-    MemoryUse, Narrowed, Status, Tried, WhatIf,
+    Change, Compared, Comparison, Confidence, ConstantMember, EditedLayout, EditedMember, EditedPart,
+    HandEdit, Located, MemoryUse, Narrowed, Status, Tried, WhatIf,
 };
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};

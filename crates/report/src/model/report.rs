@@ -10,7 +10,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    Access, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread, Transfers, Type, Word,
+    Access, ConstantMember, Data, Detail, Everything, Finding, Function, Note, Object, Sample, Thread,
+    Transfers, Type, Word,
 };
 
 /// A report.
@@ -60,6 +61,8 @@ pub struct AdvisedEdit {
     pub edits: Vec<String>,
     /// The part of the run's cycles that they gain.
     pub gain: f64,
+    /// Members that they take away although code reads them, since they had one value.
+    pub constants: Vec<ConstantMember>,
 }
 
 /// A row of a table.

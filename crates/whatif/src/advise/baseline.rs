@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
-use memlode_attribute::values::SeenValues;
+use memlode_attribute::values::{Number, SeenValues};
 use memlode_attribute::{AliasRow, CostModel, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
@@ -24,6 +24,7 @@ use crate::hot_cold::Chart;
 use crate::noise::{LEAST, Noise, Verdict};
 use crate::plan::{Plan, PlanInputs};
 use crate::predict::{Predictor, Unpredictable};
+use crate::remedies::remove::unread;
 use crate::remedy::{Case, CaseSubject, Proposal, proposals};
 use crate::uses::uses;
 use crate::values::RecordedValues;
@@ -195,6 +196,14 @@ impl Baseline {
     /// Values of a member, if they were recorded.
     pub fn seen(&self, structure: &str, member: &str) -> Option<SeenValues> {
         self.values().of_member(self.trace.sites(), structure, member)
+    }
+
+    /// Returns the one value that a member had, and how often it was recorded. `None` if it had
+    /// others, and for a member that no code reads.
+    pub fn constant(&self, structure: &str, member: &str) -> Option<(Number, u64)> {
+        let found = self.values().constant(self.trace.sites(), structure, member)?;
+        let unread = self.with_inputs(|inputs| unread(inputs, structure)).unwrap_or_default();
+        (!unread.iter().any(|other| other == member)).then_some(found)
     }
 
     fn values(&self) -> &RecordedValues {

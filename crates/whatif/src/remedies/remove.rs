@@ -2,12 +2,13 @@
 //!
 //! **What it proposes.** `remove`: no code of the program reads these members, executed or not, or
 //! has their address. A member that merely was not read in this run is moved out of the way by a
-//! split.
+//! split. If the program was built with `--values`, also members that had one value in the whole
+//! run: a constant does what they do.
 //!
 //! **Why it gains.** They take room in the lines of the others, and stores to them fetch lines.
 //!
 //! **When it is wrong.** Code that memlode did not compile may read them, or a program that gets
-//! the record as bytes.
+//! the record as bytes. A member that had one value in this run may have another in the next.
 
 use memlode_attribute::inside::{Inside, inside};
 use memlode_attribute::libraries::FetchedCrates;
@@ -34,17 +35,26 @@ impl Remedy for Remove {
     const META: RemedyMeta = RemedyMeta { id: "remove", rank: 110, program: "tests/corpus/remedies/item.c" };
 
     fn propose(case: &Case<'_>) -> Vec<Proposal> {
-        let CaseSubject::Objects { uses, .. } = case.subject else { return Vec::new() };
+        let CaseSubject::Objects { uses, values, .. } = case.subject else { return Vec::new() };
         let mut records: Vec<String> = Vec::new();
         for record in uses.iter().filter_map(|used| used.record.as_ref()) {
             let own = own_records(case.inputs.names, record);
             records.extend(own.into_iter().filter(|own| !records.contains(own)).collect::<Vec<_>>());
         }
-        let edit = |record: String| {
-            let members = unread(case.inputs, &record)?;
-            Some(Proposal::one(Edit::Remove { structure: record, members }))
+        let names = case.inputs.names;
+        let edits = |record: String| {
+            let unread = unread(case.inputs, &record).unwrap_or_default();
+            let constants = values.constants(names, &record);
+            let more = constants.iter().filter(|member| !unread.contains(member)).cloned();
+            let all: Vec<String> = unread.iter().cloned().chain(more).collect();
+            let is_more = all.len() > unread.len() && leaves_some(names, &record, &all);
+            let edits = [(!unread.is_empty()).then_some(unread), is_more.then_some(all)];
+            edits
+                .into_iter()
+                .flatten()
+                .map(move |members| Proposal::one(Edit::Remove { structure: record.clone(), members }))
         };
-        records.into_iter().filter_map(edit).collect()
+        records.into_iter().flat_map(edits).collect()
     }
 }
 
@@ -62,8 +72,18 @@ fn own_records(names: &SiteTable, record: &str) -> Vec<String> {
     inner.filter_map(|id| layouts.layout(id).name).map(|name| names.string(name).to_string()).collect()
 }
 
+/// Returns whether a record has members besides these, and these have bytes worth a change.
+fn leaves_some(names: &SiteTable, record: &str, members: &[String]) -> bool {
+    let shape = records_named(names, record).first().and_then(|&id| structure(names, id));
+    shape.is_some_and(|shape| {
+        let (gone, left): (Vec<_>, Vec<_>) =
+            shape.members.iter().partition(|member| members.contains(&member.name));
+        !left.is_empty() && gone.iter().map(|member| member.bytes).sum::<u64>() >= LEAST_BYTES
+    })
+}
+
 /// The members of a record that nothing reads. `None` if there are none, or if something reads the record whole.
-fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>> {
+pub(crate) fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>> {
     let names = known.names;
     let id = *records_named(names, record).first()?;
     let shape = structure(names, id)?;

@@ -9,7 +9,9 @@ use memlode_measure::bias::allocators;
 use memlode_report::render::measured::allocators as words;
 use serde_json::json;
 
-use super::{draw, print, print_json};
+use super::draw;
+
+use crate::print::{print, print_json};
 
 /// Show which low address bits of equal buffers agree, by allocator
 #[derive(Debug, Parser)]

@@ -11,8 +11,9 @@ use memlode_measure::process::StopFlag;
 use memlode_report::render::measured::environment as words;
 use serde_json::json;
 
-use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
+use super::{Program, draw, fresh_seed, stop_on_signals};
 use crate::args::times::parse_duration;
+use crate::print::{print, print_json};
 use crate::term;
 
 /// Run a program at every length of the environment, and say which slow it down

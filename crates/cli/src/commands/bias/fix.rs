@@ -11,9 +11,10 @@ use memlode_report::render::measured::bench::document;
 use memlode_report::render::measured::blocks as words;
 use serde_json::json;
 
-use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
+use super::{Program, draw, fresh_seed, stop_on_signals};
 use crate::args::times::parse_duration;
 use crate::install::Install;
+use crate::print::{print, print_json};
 use crate::term;
 
 /// Say what a program gains if its large blocks do not begin alike, or if one of them is moved

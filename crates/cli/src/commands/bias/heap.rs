@@ -8,8 +8,9 @@ use clap::Parser;
 use memlode_measure::bias::calls::{self, Ready, Spec};
 use serde_json::json;
 
-use super::{draw, fresh_seed, print, print_json, stop_on_signals};
+use super::{draw, fresh_seed, stop_on_signals};
 use crate::args::times::parse_duration;
+use crate::print::{print, print_json};
 use crate::term;
 
 /// Move a buffer of a function by every distance, and say where that slows it down, and whether aliasing is to blame

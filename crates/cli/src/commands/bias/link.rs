@@ -10,9 +10,10 @@ use memlode_measure::link::LinkLine;
 use memlode_report::render::measured::links as words;
 use serde_json::json;
 
-use super::{Program, draw, fresh_seed, print, print_json, stop_on_signals};
+use super::{Program, draw, fresh_seed, stop_on_signals};
 use crate::args::times::parse_duration;
 use crate::driver::toolchain::search_path;
+use crate::print::{print, print_json};
 use crate::term;
 
 /// Run links of the same code in other orders, and say how far they differ

@@ -25,9 +25,10 @@ use memlode_report::render::measured::picture::Drawing;
 use memlode_report::render::terminal::refusal;
 
 use super::bench::fresh_seed;
-use super::{OK, print, print_json};
 use crate::args::launch::LaunchArgs;
 use crate::args::times::parse_duration;
+use crate::print::{print, print_json};
+use crate::status::OK;
 use crate::stop::stop_on_signals;
 use crate::term;
 

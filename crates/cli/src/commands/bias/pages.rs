@@ -11,8 +11,9 @@ use memlode_measure::process::Launch;
 use memlode_report::render::measured::pages as words;
 use serde_json::json;
 
-use super::{draw, print, print_json, stop_on_signals};
+use super::{draw, stop_on_signals};
 use crate::args::times::parse_duration;
+use crate::print::{print, print_json};
 
 /// Find pairs of pages whose physical addresses make copies between them slow
 #[derive(Debug, Parser)]

@@ -172,7 +172,7 @@ fn one(number: usize, item: &WhatIf, style: Style) -> String {
         }
     }
     if let Ok(edits) = edits_from_text(&item.edits.join("; ")) {
-        out += &style.indented(4, &because(&edits));
+        out += &style.indented(4, &because(&edits, &item.confidence.constants));
     }
     out += &style.indented(4, &format!("{}: {}", gain(item.gain), changes(item).join(", ")));
     out + &style.indented(4, &confidence(item))

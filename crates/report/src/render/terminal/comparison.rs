@@ -139,6 +139,10 @@ pub fn confidence(found: &WhatIf) -> String {
         let held_by: Vec<_> = confidence.held_by.iter().map(|name| printable(name)).collect();
         parts.push(format!("what lies inside {} was not moved", held_by.join(", ")));
     }
+    if !confidence.constants.is_empty() {
+        let names: Vec<_> = confidence.constants.iter().map(|found| printable(&found.member)).collect();
+        parts.push(format!("{} may have other values in another run", names.join(", ")));
+    }
     for Narrowed { member, to, values } in &confidence.narrowed {
         let member = printable(member);
         parts.push(match values {

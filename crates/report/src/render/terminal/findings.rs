@@ -369,8 +369,8 @@ pub fn arrow_of_shared(edits: &mut Vec<&AdvisedEdit>, object: &SharedObject) -> 
 
 /// An advised edit, its gain and the reason.
 fn promise(advised: &AdvisedEdit) -> String {
-    let AdvisedEdit { edits: texts, gain } = advised;
-    let why = edits_from_text(&texts.join("; ")).map(|edits| format!(", as {}", because(&edits)));
+    let AdvisedEdit { edits: texts, gain, constants } = advised;
+    let why = edits_from_text(&texts.join("; ")).map(|edits| format!(", as {}", because(&edits, constants)));
     let edit = printable(&texts.join("; ")).into_owned();
     format!("→ {edit}: {} fewer cycles{}", percent_of(*gain), why.unwrap_or_default())
 }

@@ -2,12 +2,14 @@
 
 use memlode_layout::{Edit, Link, Scope};
 
-use crate::render::text::{brief, bytes, printable};
+use crate::model::ConstantMember;
+use crate::render::text::{brief, bytes, count, printable};
 
-/// A sentence about the reason why edits gain that are made together.
-pub fn because(edits: &[Edit]) -> String {
+/// A sentence about the reason why edits gain that are made together. `constants` are those of the
+/// members they take away that code reads.
+pub fn because(edits: &[Edit], constants: &[ConstantMember]) -> String {
     let mut all: Vec<String> = Vec::new();
-    for reason in edits.iter().map(reason) {
+    for reason in edits.iter().map(|edit| reason(edit, constants)) {
         if !all.contains(&reason) {
             all.push(reason);
         }
@@ -15,11 +17,30 @@ pub fn because(edits: &[Edit]) -> String {
     all.join("; ")
 }
 
-fn reason(edit: &Edit) -> String {
+/// Why members can go: nothing reads them, or they are the same each time.
+fn removed(structure: &str, members: &[String], constants: &[ConstantMember]) -> String {
+    let of_it = |member: &&String| {
+        constants.iter().find(|constant| constant.ty == structure && constant.member == **member)
+    };
+    let unread: Vec<String> = members.iter().filter(|member| of_it(member).is_none()).cloned().collect();
+    let same = members.iter().filter_map(|member| of_it(&member));
+    let same: Vec<String> = same
+        .map(|found| {
+            let (member, values) = (printable(&found.member), count(found.values));
+            format!("{member} was always {} ({values} values)", found.value)
+        })
+        .collect();
+    let of = printable(&brief(structure)).into_owned();
+    let reasons = [
+        (!unread.is_empty()).then(|| format!("no code reads {} of {of}", listed(&unread))),
+        (!same.is_empty()).then(|| format!("in this run, of {of}, {}", same.join(", "))),
+    ];
+    reasons.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn reason(edit: &Edit, constants: &[ConstantMember]) -> String {
     match edit {
-        Edit::Remove { structure, members } => {
-            format!("no code reads {} of {}", listed(members), printable(&brief(structure)))
-        }
+        Edit::Remove { structure, members } => removed(structure, members, constants),
         Edit::Split { hot, by, .. } => {
             let found = match by {
                 Link::Parallel => "",
@@ -93,8 +114,15 @@ mod tests {
     #[test]
     fn edits_that_gain_for_one_reason_tell_it_once() {
         let edits = edits_from_text("shift a by 64; shift b by 128").expect("edits");
-        assert_eq!(because(&edits), because(&edits[..1]));
+        assert_eq!(because(&edits, &[]), because(&edits[..1], &[]));
         let edits = edits_from_text("remove item: title, a, b, c, d, e").expect("an edit");
-        assert_eq!(because(&edits), "no code reads title, a, b, c and 2 more of item");
+        assert_eq!(because(&edits, &[]), "no code reads title, a, b, c and 2 more of item");
+        let constant =
+            ConstantMember { ty: "item".into(), member: "kind".into(), value: "7".into(), values: 1000 };
+        let edits = edits_from_text("remove item: kind, title").expect("an edit");
+        assert_eq!(
+            because(&edits, &[constant]),
+            "no code reads title of item; in this run, of item, kind was always 7 (1,000 values)"
+        );
     }
 }

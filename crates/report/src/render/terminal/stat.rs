@@ -5,7 +5,7 @@ use memlode_counters::refusal::CountRefusal;
 use memlode_counters::software::Software;
 use memlode_counters::stat::{
     Change, FunctionRatio, FunctionRatios, FunctionSource, FunctionTable, Improvement, Interval, RatioFound,
-    Stat, StatComparison, ValueSource,
+    SimulatedRegion, Stat, StatComparison, ValueSource,
 };
 
 use super::ratios::{self, words};
@@ -25,8 +25,7 @@ pub fn stat(found: &Stat, style: Style) -> String {
         out += &functions(table, style);
     }
     out += &missing(&reasons, style);
-    // A trace of a region has gaps.
-    if found.simulated.is_none() && found.region.is_none() && reasons.contains(&CountRefusal::NoUnit) {
+    if found.simulated.is_none() && reasons.contains(&CountRefusal::NoUnit) {
         let said = "most of these ratios are simulated of a program that memlode built, or from a trace (--trace DIR)";
         out += &style.paragraph("instead", said);
     }
@@ -166,8 +165,28 @@ fn simulation(found: &Stat, style: Style) -> String {
             run.trace.as_ref().map(|trace| format!(", in {}", printable(trace))).unwrap_or_default()
         );
         out += &style.paragraph("simulated", &said);
+        out +=
+            &run.region.as_ref().map(|region| style.paragraph("region", &bounds(region))).unwrap_or_default();
     }
     out
+}
+
+/// A sentence about the misses that a region may have.
+fn bounds(region: &SimulatedRegion) -> String {
+    let levels: Vec<String> = region
+        .misses
+        .iter()
+        .map(|level| format!("{} {} to {}", printable(&level.level), count(level.least), count(level.most)))
+        .collect();
+    let unknown = format!(
+        "recorded alone, in {} {}: what the caches held when it was entered is not known",
+        count(region.stretches as u64),
+        if region.stretches == 1 { "stretch" } else { "stretches" }
+    );
+    match levels.is_empty() {
+        true => unknown,
+        false => format!("{unknown}; misses with any contents: {}", levels.join(", ")),
+    }
 }
 
 /// Returns the source of a value; adds the reason to `reasons` if there is none.
