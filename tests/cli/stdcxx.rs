@@ -90,6 +90,49 @@ fn walks_and_links_of_the_library_are_in_the_trace() {
     assert!(told.is_empty(), "not recorded: {told:?}");
 }
 
+/// Long strings have blocks, which programs of older standards have libstdc++ allocate, in functions that it has compiled: in
+/// every standard each is an object with the path that made it, and no access is to unknown memory.
+#[test]
+fn blocks_of_strings_have_the_path_that_made_them() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let text = "#include <string>\n\
+        #include <vector>\n\
+        int main() {\n\
+        std::vector<std::string> names;\n\
+        names.reserve(3000);\n\
+        std::string all = \"longer than what fits: \";\n\
+        for (int i = 0; i < 3000; i++) {\n\
+        names.push_back(all);\n\
+        all[i % 20]++;\n\
+        }\n\
+        long sum = 0;\n\
+        for (auto &name : names) sum += name[7];\n\
+        return sum == 1;\n\
+        }\n";
+    fs::write(folder.path().join("names.cpp"), text).expect("a file");
+    for standard in ["-std=c++11", "-std=c++17", "-std=c++20"] {
+        let run = |words: &[&str]| {
+            let mut command = memlode();
+            command.env("MEMLODE_HOME", installation()).current_dir(folder.path()).args(words);
+            let output = command.output().expect("memlode runs");
+            assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+            stdout(&output)
+        };
+        run(&["c++", standard, "-O2", "-g", "names.cpp", "-o", "names"]);
+        run(&["record", "--force", "-o", "trace", "--", "./names"]);
+        let report = run(&["report", "trace", "-m", "generic", "--top", "1000", "--json"]);
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        assert_eq!(report["coverage"]["object"], 1.0, "{standard}");
+        let objects = report["objects"].as_array().expect("objects");
+        let is_name = |object: &&Value| object["kind"] == "heap" && object["count"] == 3000;
+        let [names] = &objects.iter().filter(is_name).collect::<Vec<_>>()[..] else {
+            panic!("{standard}: no class of 3,000 blocks")
+        };
+        assert_eq!(names["element"], "char", "{standard}");
+        assert_eq!(names["path"], serde_json::json!(["main"]), "{standard}");
+    }
+}
+
 /// Elements come in the order of the library's hashes; and no library finds the functions here.
 #[test]
 fn programs_are_what_they_were() {
