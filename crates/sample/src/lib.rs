@@ -27,6 +27,7 @@ mod places;
 mod report;
 mod resolve;
 mod share;
+mod sites;
 mod skid;
 mod summary;
 mod tally;

@@ -187,6 +187,8 @@ pub struct SampleCoverage {
     pub typed: SampleShare,
     /// The share of time at instructions whose data has a member.
     pub member: SampleShare,
+    /// The share of time at instructions whose data has the names that memlode's compiler wrote down.
+    pub compiled: SampleShare,
 }
 
 /// The time at memory instructions whose data has no type, for one reason.

@@ -16,6 +16,7 @@ use memlode_trace::sampled::{
 
 use crate::data_source::DataSource;
 use crate::kept::{FilePlace, KeptSample};
+use crate::sites::ProgramSites;
 use crate::tally::Sampled;
 
 /// Bytes above the stack pointer that are taken for the stack's, and below it.
@@ -132,6 +133,8 @@ struct Code {
     /// For each file the module, and its contents if they could be read.
     files: Vec<(u32, Option<ProgramFile>)>,
     typing: Vec<Typing>,
+    /// Of programs that were built with memlode, their sites.
+    sites: Vec<Option<ProgramSites>>,
     /// The module of memory that no file is mapped to.
     no_file: Option<u32>,
     skid: u8,
@@ -172,6 +175,7 @@ impl Code {
             files[file] = (modules.len() as u32 - 1, program);
         }
         let typing = files.iter().map(|_| Typing::default()).collect();
+        let sites = files.iter().map(|(_, program)| ProgramSites::of(program.as_ref()?)).collect();
         let no_file = kept.samples.iter().any(|sample| sample.at.is_none()).then(|| {
             modules.push(SampledModule::default());
             modules.len() as u32 - 1
@@ -179,6 +183,7 @@ impl Code {
         Code {
             files,
             typing,
+            sites,
             no_file,
             skid: source.skid,
             places: HashMap::new(),
@@ -215,7 +220,11 @@ impl Code {
                     !is_behind || !overwrites(program, &mut self.operands, access.address, operand)
                 };
                 let operand = access.operand.filter(still_known);
-                let instruction = named(program, &access);
+                let mut instruction = named(program, &access);
+                let own = self.sites[at.file as usize].as_mut().filter(|_| instruction.access.is_some());
+                if let Some(data) = own.and_then(|own| own.data(program, &access)) {
+                    instruction = compiled(instruction, data);
+                }
                 let is_access = instruction.access.is_some();
                 Place { id: self.add(module, instruction, modules), is_access, operand }
             }
@@ -330,6 +339,19 @@ fn named(program: &ProgramFile, access: &TypedAccess) -> SampledInstruction {
         variable: data.variable,
         ty: data.kind,
         member: data.member,
+        is_compiled: false,
+    }
+}
+
+/// An instruction with the names that memlode's compiler wrote down.
+fn compiled(instruction: SampledInstruction, data: TypedData) -> SampledInstruction {
+    SampledInstruction {
+        untyped: untyped::TYPED,
+        variable: data.variable,
+        ty: data.kind,
+        member: data.member,
+        is_compiled: true,
+        ..instruction
     }
 }
 

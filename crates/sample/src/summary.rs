@@ -57,6 +57,7 @@ struct Names {
     memory: SampleCount,
     typed: SampleCount,
     member: SampleCount,
+    compiled: SampleCount,
     all: SampleCount,
 }
 
@@ -145,6 +146,9 @@ impl Names {
         if found.access.is_some() {
             self.memory.add(time);
         }
+        if found.is_compiled {
+            self.compiled.add(time);
+        }
         let data = (found.untyped == untyped::TYPED).then(|| TypedData {
             kind: found.ty.clone(),
             member: found.member.clone(),
@@ -196,6 +200,7 @@ impl Names {
             memory: share(self.memory),
             typed: share(self.typed),
             member: share(self.member),
+            compiled: share(self.compiled),
         };
         let data = self.data.into_iter().map(|(data, count)| {
             let mut lines: Vec<_> = count.lines.into_iter().collect();

@@ -72,8 +72,8 @@ pub struct FunctionCode {
 pub fn code_of(program: &ProgramFile, names: &BTreeSet<String>) -> Result<Vec<FunctionCode>, Error> {
     let mut found: BTreeMap<&str, BTreeMap<u64, &ProgramSymbol>> = BTreeMap::new();
     for symbol in program.functions().iter().filter(|symbol| symbol.bytes > 0) {
-        if names.contains(whole(&symbol.name)) {
-            found.entry(whole(&symbol.name)).or_default().insert(symbol.address, symbol);
+        if names.contains(whole_name(&symbol.name)) {
+            found.entry(whole_name(&symbol.name)).or_default().insert(symbol.address, symbol);
         }
     }
     let recorder = Recorder::of(program);
@@ -95,8 +95,8 @@ pub fn code_of(program: &ProgramFile, names: &BTreeSet<String>) -> Result<Vec<Fu
     Ok(all)
 }
 
-/// The name of the function that a symbol is a version of.
-fn whole(name: &str) -> &str {
+/// Returns the name of the function that a symbol is a version of.
+pub fn whole_name(name: &str) -> &str {
     let version = [DORMANT, RECORDING].iter().find_map(|ending| name.strip_suffix(ending));
     version.unwrap_or(name)
 }

@@ -12,6 +12,7 @@
 //! this crate panic.
 
 pub mod code;
+mod code_sites;
 pub mod debug;
 mod foreign;
 pub mod instruction;
@@ -23,6 +24,7 @@ mod system;
 mod tests;
 pub mod typing;
 
+pub use code_sites::CodeSites;
 pub use instruction::{Flow, GeneralRegisters, Instruction, Operand};
 pub use program::{ProgramFile, ProgramSymbol};
 

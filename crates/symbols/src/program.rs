@@ -5,11 +5,12 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use memlode_trace::module::ModuleImage;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-use crate::Error;
 use crate::debug::Debug;
 use crate::debug::sections::{section, separate};
+use crate::{ElfImage, Error};
 
 /// Bytes of the largest program that is read.
 pub const MOST_BYTES: u64 = 8 << 30;
@@ -133,6 +134,11 @@ impl ProgramFile {
     /// The whole file.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The image with memlode's site tables; `None` if it was not built with memlode, or is damaged.
+    pub fn site_tables(&self) -> Option<ModuleImage> {
+        ElfImage::parse(&self.bytes, &self.path).ok().map(|image| image.module)
     }
 
     /// The address of the first instruction, as the file has it.

@@ -139,6 +139,15 @@ pub(crate) struct Flattener {
     asked: BTreeMap<Arc<str>, bool>,
 }
 
+impl SiteTable {
+    /// The sites of one module alone.
+    pub fn of_module(module: &Module) -> SiteTable {
+        let mut all = Flattener::default();
+        all.add(module);
+        all.table()
+    }
+}
+
 /// New numbers of the entries of one translation unit.
 struct Numbers {
     strings: Vec<StringId>,

@@ -7,22 +7,17 @@ use memlode_attribute::libraries::is_library_path;
 use memlode_attribute::place::place;
 use memlode_attribute::{CostModel, Profile};
 use memlode_machine::Machine;
-use memlode_symbols::code::{AccessedMemory, CodeLine, FunctionCode, Version};
+use memlode_symbols::CodeSites;
+use memlode_symbols::code::{CodeLine, FunctionCode, Version};
 use memlode_symbols::debug::DebugFrame;
 use memlode_trace::Trace;
-use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
+use memlode_trace::sites::{Site, SiteId, SiteTable};
 
 use crate::build::listing::WantedLines;
 use crate::build::naming::Naming;
 use crate::build::rows_by;
 use crate::model::{ListedCode, ListedInstruction, Listing, Numbers, Position, Precision};
 use crate::names::demangle;
-
-/// Functions that an access was inlined through, each with line and column, the innermost first.
-type Chain = Vec<(String, u32, u32)>;
-
-/// A site by line: its chain, the kind of access and its bytes.
-type SiteKey = (Chain, SiteKind, u32);
 
 /// The accesses of a trace by site, for instructions.
 pub struct SiteCounts<'t> {
@@ -57,13 +52,15 @@ impl<'t> SiteCounts<'t> {
     pub fn add_to(&self, listing: &mut Listing, wanted: &WantedLines, code: &[FunctionCode]) {
         let lines = LineIndex::of(listing, wanted);
         let names: BTreeSet<&str> = code.iter().map(|of| of.name.as_str()).collect();
-        let known = Known::of(self, code, &names);
+        let own = (0..).map(SiteId).zip(self.names.sites());
+        let own = own.filter(|(_, site)| names.contains(self.names.string(self.names.symbol(site.function))));
+        let known = CodeSites::of(self.names, own.map(|(id, _)| id), code);
         let mut found: Vec<((usize, usize), ListedInstruction)> = Vec::new();
         let mut parts: BTreeMap<usize, BTreeSet<(&str, Version)>> = BTreeMap::new();
         for of in code {
             for line in &of.lines {
                 let Some(at) = position(&line.frames).and_then(|own| lines.find(&own)) else { continue };
-                let (numbers, counted) = known.count(of, line);
+                let (numbers, counted) = self.count(&known, of.version, line);
                 let (function, address, text) = (demangle(&of.name), line.address, line.text.clone());
                 found.push((at, ListedInstruction { function, address, text, counted, numbers }));
                 parts.entry(at.0).or_default().insert((&of.name, of.version));
@@ -89,13 +86,22 @@ impl<'t> SiteCounts<'t> {
         self.names.string(self.names.symbol(site.function)).to_string()
     }
 
-    fn chain(&self, site: &Site) -> Chain {
-        let Some(location) = site.location else { return Chain::new() };
-        let at = self.names.inline_chain(location);
-        let one = |at: &memlode_trace::sites::Location| {
-            (self.names.string(self.names.symbol(at.function)).to_string(), at.line, at.column)
-        };
-        at.map(one).collect()
+    /// The accesses of an instruction, and how they are known.
+    fn count(
+        &self,
+        known: &CodeSites,
+        version: Version,
+        line: &CodeLine,
+    ) -> (Option<Numbers>, Option<Precision>) {
+        if !known.has_line(line) {
+            return (None, None);
+        }
+        let Some(sites) = known.exactly(version, line) else { return (None, Some(Precision::Line)) };
+        let mut numbers = Numbers::default();
+        for site in sites {
+            self.numbers.get(&site).into_iter().for_each(|more| numbers.add(more));
+        }
+        (Some(numbers), Some(Precision::Exact))
     }
 }
 
@@ -151,125 +157,4 @@ fn position(frames: &[DebugFrame]) -> Option<Position> {
     let mut outer = frames[1..].iter().filter_map(of);
     let into = is_of_library(&own).then(|| outer.find(|position| !is_of_library(position))).flatten();
     Some(Position { inlined_into: into.map(Box::new), ..own })
-}
-
-/// Sites and instructions of some functions, by their distinguishing facts.
-struct Known<'c> {
-    counts: &'c SiteCounts<'c>,
-    sites: HashMap<SiteKey, Vec<SiteId>>,
-    /// Lines with sites, by the innermost function and line.
-    lines: BTreeSet<(String, u32, bool)>,
-    uses: HashMap<SiteKey, u32>,
-}
-
-impl<'c> Known<'c> {
-    fn of(counts: &'c SiteCounts<'c>, code: &[FunctionCode], names: &BTreeSet<&str>) -> Known<'c> {
-        let mut known = Known { counts, sites: HashMap::new(), lines: BTreeSet::new(), uses: HashMap::new() };
-        for (at, site) in counts.names.sites().iter().enumerate() {
-            let is_access = matches!(site.kind, SiteKind::Load | SiteKind::Store | SiteKind::Update);
-            if !is_access || !names.contains(counts.symbol(site).as_str()) {
-                continue;
-            }
-            let chain = counts.chain(site);
-            if let Some((function, line, _)) = chain.first() {
-                let kinds = [(site.kind != SiteKind::Store, false), (site.kind.is_write(), true)];
-                let kinds = kinds.into_iter().filter(|(is_it, _)| *is_it);
-                known.lines.extend(kinds.map(|(_, is_write)| (function.clone(), *line, is_write)));
-            }
-            for chain in with_and_without_column(chain) {
-                known.sites.entry((chain, site.kind, site.bytes)).or_default().push(SiteId(at as u32));
-            }
-        }
-        for line in code.iter().flat_map(|of| &of.lines) {
-            let chain = chain(line);
-            for (kind, bytes) in line.memory.iter().flat_map(kinds) {
-                for chain in with_and_without_column(chain.clone()) {
-                    *known.uses.entry((chain, kind, bytes)).or_default() += 1;
-                }
-            }
-        }
-        known
-    }
-
-    /// The accesses of an instruction, and how they are known.
-    fn count(&self, of: &FunctionCode, line: &CodeLine) -> (Option<Numbers>, Option<Precision>) {
-        let Some((function, number, _)) = chain(line).into_iter().next() else { return (None, None) };
-        let is_on_line = |used: &AccessedMemory| {
-            [(used.loads, false), (used.stores, true)].iter().any(|(is_it, is_write)| {
-                *is_it && self.lines.contains(&(function.clone(), number, *is_write))
-            })
-        };
-        if !line.memory.iter().any(is_on_line) {
-            return (None, None);
-        }
-        let exact = match &line.memory[..] {
-            // What adds a loaded value has the column of the addition: then the line must do.
-            [one] if of.version != Version::Recording => {
-                let chain = chain(line);
-                self.exactly(&chain, one).or_else(|| self.exactly(&without_column(&chain), one))
-            }
-            _ => None,
-        };
-        match exact {
-            Some(numbers) => (Some(numbers), Some(Precision::Exact)),
-            None => (None, Some(Precision::Line)),
-        }
-    }
-
-    /// The numbers of the one site that an instruction can be, if no other instruction can be that
-    /// site.
-    fn exactly(&self, chain: &Chain, used: &AccessedMemory) -> Option<Numbers> {
-        let one = |kind: SiteKind| {
-            let key = (chain.clone(), kind, used.bytes);
-            match (self.sites.get(&key).map(Vec::as_slice), self.uses.get(&key)) {
-                (Some([site]), Some(1)) => Some(self.counts.numbers.get(site).cloned().unwrap_or_default()),
-                _ => None,
-            }
-        };
-        match (used.loads, used.stores) {
-            (true, true) => one(SiteKind::Update).or_else(|| {
-                let (mut loads, stores) = (one(SiteKind::Load)?, one(SiteKind::Store)?);
-                loads.add(&stores);
-                Some(loads)
-            }),
-            (true, false) => one(SiteKind::Load),
-            (false, true) => one(SiteKind::Store),
-            (false, false) => None,
-        }
-    }
-}
-
-fn chain(line: &CodeLine) -> Chain {
-    let one = |frame: &DebugFrame| {
-        let (line, column) = frame.position.as_ref().map_or((0, 0), |at| (at.line, at.column));
-        (frame.function.clone().unwrap_or_default(), line, column)
-    };
-    line.frames.iter().map(one).collect()
-}
-
-/// A chain without the column of the innermost place; columns count from 1.
-fn without_column(chain: &Chain) -> Chain {
-    let mut chain = chain.clone();
-    if let Some(innermost) = chain.first_mut() {
-        innermost.2 = 0;
-    }
-    chain
-}
-
-/// Both, where they differ.
-fn with_and_without_column(chain: Chain) -> impl Iterator<Item = Chain> {
-    let without = without_column(&chain);
-    let differs = without != chain;
-    std::iter::once(chain).chain(differs.then_some(without))
-}
-
-/// The kinds of sites that a use of memory can be, with its bytes.
-fn kinds(used: &AccessedMemory) -> impl Iterator<Item = (SiteKind, u32)> {
-    let bytes = used.bytes;
-    let kinds = [
-        (used.loads, SiteKind::Load),
-        (used.stores, SiteKind::Store),
-        (used.loads && used.stores, SiteKind::Update),
-    ];
-    kinds.into_iter().filter(|(is_it, _)| *is_it).map(move |(_, kind)| (kind, bytes))
 }

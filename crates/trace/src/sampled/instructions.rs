@@ -12,7 +12,7 @@ use crate::format::{
 };
 use crate::module::{Module, ModuleImage, Section};
 use crate::sections::{Sections, put_sections};
-use crate::sites::SiteKind;
+use crate::sites::{NameEvidence, SiteKind};
 use crate::table::Table;
 
 /// Address of the first anchor: nothing is loaded there, so any would do.
@@ -243,7 +243,12 @@ fn put_site(out: &mut Vec<u8>, instruction: &SampledInstruction, lists: &mut Lis
     let SampledInstruction { access, variable, ty, member, .. } = instruction;
     let kind = access.map_or(kind::LOAD, |access| if access.is_store { kind::STORE } else { kind::LOAD });
     let is_named = variable.is_some() || ty.is_some() || member.is_some();
-    out.extend([kind, if is_named { evidence::DEBUG } else { evidence::NONE }]);
+    let evidence = match is_named {
+        true if instruction.is_compiled => evidence::SOURCE,
+        true => evidence::DEBUG,
+        false => evidence::NONE,
+    };
+    out.extend([kind, evidence]);
     let ty = ty.as_ref().map_or(0, |ty| {
         let name = lists.strings.of(ty.clone());
         1 + lists.types.of(name)
@@ -280,5 +285,6 @@ fn instruction(table: &Table, at: usize, address: u64, why: u8) -> SampledInstru
         variable: site.variable.map(text),
         ty: site.ty.map(|id| text(table.types[id as usize].0)),
         member: site.member.map(text),
+        is_compiled: site.evidence == NameEvidence::Source,
     }
 }

@@ -80,6 +80,8 @@ pub struct SampledInstruction {
     pub ty: Option<String>,
     /// The member.
     pub member: Option<String>,
+    /// These names are those that memlode's compiler wrote down, and not found by debug information.
+    pub is_compiled: bool,
 }
 
 impl SampledInstruction {

@@ -34,10 +34,16 @@ pub fn sampled(found: &SampleReport, style: Style) -> String {
 /// The facts that only a recording of every access has, and how one is made.
 fn exact(found: &SampleReport) -> Option<String> {
     let first = found.data.first()?;
+    let how = match found.coverage.compiled.share > found.coverage.memory.share / 2.0 {
+        true => "the program is built with memlode, so record them: `memlode run -- PROGRAM`",
+        false => {
+            "build the program with `memlode cc` (`memlode c++`, `memlode fc`, `memlode cargo build`), then \
+             `memlode run -- PROGRAM`"
+        }
+    };
     Some(format!(
         "samples say that {} is waited for. How often it is accessed and misses which cache, why, which bytes of its lines \
-         are never used, and what another layout would gain, only every access tells: build the program with `memlode cc` \
-         (`memlode c++`, `memlode fc`, `memlode cargo build`), then `memlode run -- PROGRAM`",
+         are never used, and what another layout would gain, only every access tells: {how}",
         brief(&printable(&first.name()))
     ))
 }
@@ -138,6 +144,12 @@ fn coverage(found: &SampleReport) -> String {
         part(of.typed),
         part(of.member)
     );
+    if of.compiled.samples > 0 {
+        text += &format!(
+            "; {} with the names that memlode's compiler wrote down, which are exact",
+            part(of.compiled)
+        );
+    }
     let reasons: Vec<String> = found
         .untyped
         .iter()
