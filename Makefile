@@ -147,6 +147,7 @@ pass-%: | setup
 runtime: | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 	@$(MAKE) --no-print-directory -s -C stagger CC=clang-22
+	@$(MAKE) --no-print-directory -s -C blocks CC=clang-22
 
 # Its functions are recorded.
 stdcxx: pass-22

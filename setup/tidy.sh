@@ -20,6 +20,7 @@ case $file in
 instrument/src/* | */Unity/*) flags=(-p "$pass") ;;
 instrument/test/* | tests/languages/* | tests/bias/programs/array.c) exit 0 ;; # inputs of tests, odd on purpose
 stagger/*.c) flags=(-- -std=c11 -D_GNU_SOURCE -Istagger/include) ;;
+blocks/*.c) flags=(-- -std=c11 -D_GNU_SOURCE -Iblocks/src -Iformat/generated) ;;
 record/*.c) flags=(-- -std=c11 -D_GNU_SOURCE -Irecord/include -Iformat/generated) ;;
 tests/fuzz/*.cpp) flags=(-- -std=c++17 -O2 -Iinstrument/test/Inputs -Iformat/generated) ;;
 *.c) flags=(-- -std=c11 -D_GNU_SOURCE -O2 -Iformat/generated) ;;

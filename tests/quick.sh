@@ -35,7 +35,7 @@ for file in "${changed[@]}"; do
     packages+=(--package memlode-collect)
     parts+=(runtime stdcxx) suites+=(c)
     ;;
-  stagger/*) parts+=(runtime) suites+=(c) ;;
+  stagger/* | blocks/*) parts+=(runtime) suites+=(c) ;;
   python/*) suites+=(python) ;;
   tests/cli/main.rs) ;;
   tests/cli/*.rs)

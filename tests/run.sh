@@ -21,7 +21,7 @@ suite_rust() {
 }
 
 suite_c() {
-  make -s -C record check CC=clang-22 && make -s -C record/stdcxx check && make -s -C stagger check CC=clang-22
+  make -s -C record check CC=clang-22 && make -s -C record/stdcxx check && make -s -C stagger check CC=clang-22 && make -s -C blocks check CC=clang-22
 }
 
 # And whether the machine's libc has a function that is in no list.

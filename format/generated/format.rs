@@ -12,6 +12,8 @@ pub mod version {
     pub const TABLE: u16 = 2;
     /// a trace sent through a socket; 2: the receiver, too, proves that it knows the token
     pub const WIRE: u16 = 2;
+    /// memory that a sampled program notes its blocks in
+    pub const BLOCK_NOTES: u16 = 1;
     /// shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
     pub const RING: u16 = 3;
 }
@@ -30,6 +32,8 @@ pub mod magic {
     pub const WIRE: u32 = 0x52574c4d;
     /// "MLMS": one message on the collector's socket
     pub const MESSAGE: u32 = 0x534d4c4d;
+    /// "MLBN": memory in which a program notes its blocks
+    pub const BLOCK_NOTES: u32 = 0x4e424c4d;
 }
 
 /// ELF sections of an instrumented image, never touched at run time.
@@ -126,12 +130,20 @@ pub mod untyped {
     pub const STATIC_MEMORY: u8 = 9;
 }
 
+/// Properties of a block in the section `blocks` of a chunk (bit set).
+pub mod sampled_block_flag {
+    /// it was mapped, and is no block of the heap
+    pub const MAPPED: u8 = 1;
+}
+
 /// The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 pub mod chunk_section {
     /// what only samples have: columns (SPEC.md §4.5)
     pub const SAMPLES: u32 = 1;
     /// where functions were called (SPEC.md §4.5)
     pub const CALL_PATHS: u32 = 2;
+    /// blocks of memory that samples lie in (SPEC.md §4.5)
+    pub const BLOCKS: u32 = 3;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -154,6 +166,8 @@ pub mod sample_column {
     pub const PAGE_BYTES: u32 = 7;
     /// index into the section `call_paths`
     pub const CALL_PATH: u32 = 8;
+    /// index into the section `blocks`
+    pub const BLOCK: u32 = 9;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }
@@ -424,6 +438,36 @@ pub mod ring {
     pub const SLOT_ACTIVE: u32 = 2;
     /// the thread is gone; the collector has chunks to read
     pub const SLOT_DRAINING: u32 = 3;
+}
+
+/// Memory in which a program that `memlode sample` started notes its blocks: one memfd, with a header, a table of call paths, and a ring of notes.
+pub mod block_notes {
+    /// entries of the table: open, the first place by bits 16 to 31 of the key
+    pub const PATHS: u32 = 0xffff;
+    /// calls of a path, the innermost
+    pub const PATH_CALLS: u32 = 24;
+    /// file offset of path 0
+    pub const FIRST_PATH_OFFSET: u32 = 0x1000;
+    /// notes in the ring
+    pub const NOTES: u32 = 0x40000;
+    /// file offset of note 0
+    pub const FIRST_NOTE_OFFSET: u32 = 0xd01000;
+    /// length of all
+    pub const BYTES: u32 = 0x1701000;
+}
+
+/// The kinds of notes of blocks.
+pub mod block_note {
+    /// a block of the heap was taken
+    pub const TAKEN: u16 = 0;
+    /// and given back; its length is 0
+    pub const FREED: u16 = 1;
+    /// memory was mapped
+    pub const MAPPED: u16 = 2;
+    /// and unmapped
+    pub const UNMAPPED: u16 = 3;
+    /// the path of a block whose calls found no room
+    pub const NO_PATH: u16 = 0xffff;
 }
 
 /// Why nothing is to be recorded (bit set): bits of a process header's `dormant`.
@@ -827,6 +871,199 @@ const _: () = assert!(std::mem::offset_of!(ModuleHeader, payload_bytes) == 8);
 const _: () = assert!(std::mem::offset_of!(ModuleHeader, unpacked_bytes) == 16);
 const _: () = assert!(std::mem::offset_of!(ModuleHeader, payload_crc32) == 24);
 const _: () = assert!(std::mem::offset_of!(ModuleHeader, header_crc32) == 28);
+
+/// Offset 0 of the memory for notes of blocks.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockNotesHeader {
+    /// `magic`
+    pub magic: u32,
+    /// version.block_notes
+    pub version: u16,
+    /// zero
+    pub reserved: u16,
+    /// blocks of fewer bytes are not noted
+    pub least: u64,
+    /// notes for which there was no room
+    pub lost: u64,
+    /// each side's number has its own cache line
+    pub pad0: [u8; 40],
+    /// notes that were begun, by all programs
+    pub head: u64,
+    /// `pad1`
+    pub pad1: [u8; 56],
+    /// notes that were read; their places may be used again
+    pub tail: u64,
+}
+
+impl BlockNotesHeader {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 136;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            magic: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            version: u16::from_le_bytes([bytes[4], bytes[5]]),
+            reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
+            least: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
+            lost: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
+            pad0: std::array::from_fn::<_, 40, _>(|i| bytes[24 + i]),
+            head: u64::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67], bytes[68], bytes[69], bytes[70], bytes[71]]),
+            pad1: std::array::from_fn::<_, 56, _>(|i| bytes[72 + i]),
+            tail: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..4].copy_from_slice(&self.magic.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.version.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.least.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.lost.to_le_bytes());
+        bytes[24..64].copy_from_slice(&self.pad0);
+        bytes[64..72].copy_from_slice(&self.head.to_le_bytes());
+        bytes[72..128].copy_from_slice(&self.pad1);
+        bytes[128..136].copy_from_slice(&self.tail.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for BlockNotesHeader {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<BlockNotesHeader>() == BlockNotesHeader::BYTES);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, magic) == 0);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, version) == 4);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, reserved) == 6);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, least) == 8);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, lost) == 16);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, pad0) == 24);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, head) == 64);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, pad1) == 72);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, tail) == 128);
+
+/// Calls that led to a block.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPath {
+    /// hash of the calls, set first; 0 of an entry that is free
+    pub key: u64,
+    /// calls, set last
+    pub calls: u32,
+    /// zero
+    pub reserved: u32,
+    /// return addresses, the innermost first
+    pub at: [u64; 24],
+}
+
+impl BlockPath {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 208;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            key: u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]]),
+            calls: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
+            reserved: u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
+            at: std::array::from_fn::<_, 24, _>(|i| u64::from_le_bytes(std::array::from_fn(|k| bytes[16 + 8 * i + k]))),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..8].copy_from_slice(&self.key.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.calls.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.reserved.to_le_bytes());
+        for (i, bytes) in bytes[16..208].chunks_exact_mut(8).enumerate() { bytes.copy_from_slice(&self.at[i].to_le_bytes()); }
+        bytes
+    }
+}
+
+impl Default for BlockPath {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<BlockPath>() == BlockPath::BYTES);
+const _: () = assert!(std::mem::offset_of!(BlockPath, key) == 0);
+const _: () = assert!(std::mem::offset_of!(BlockPath, calls) == 8);
+const _: () = assert!(std::mem::offset_of!(BlockPath, reserved) == 12);
+const _: () = assert!(std::mem::offset_of!(BlockPath, at) == 16);
+
+/// A note. The number n of a note, from 0, is one of its place, n modulo block_notes.notes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockNote {
+    /// 0x9E3779B97F4A7C15 times (time ^ address <<< 17 ^ bytes <<< 34 ^ last <<< 51), plus n + 1; set last
+    pub seal: u64,
+    /// nanoseconds of CLOCK_MONOTONIC
+    pub time: u64,
+    /// `address`
+    pub address: u64,
+    /// `bytes`
+    pub bytes: u64,
+    /// the process; `last` is pid << 32 | kind << 16 | path
+    pub pid: u32,
+    /// block_note.\*
+    pub kind: u16,
+    /// index of the path, or block_note.no_path
+    pub path: u16,
+}
+
+impl BlockNote {
+    /// Size in memory and in a file.
+    pub const BYTES: usize = 40;
+
+    /// From its little-endian form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        Self {
+            seal: u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]]),
+            time: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
+            address: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
+            bytes: u64::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27], bytes[28], bytes[29], bytes[30], bytes[31]]),
+            pid: u32::from_le_bytes([bytes[32], bytes[33], bytes[34], bytes[35]]),
+            kind: u16::from_le_bytes([bytes[36], bytes[37]]),
+            path: u16::from_le_bytes([bytes[38], bytes[39]]),
+        }
+    }
+
+    /// To its little-endian form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[0..8].copy_from_slice(&self.seal.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.time.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.address.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.pid.to_le_bytes());
+        bytes[36..38].copy_from_slice(&self.kind.to_le_bytes());
+        bytes[38..40].copy_from_slice(&self.path.to_le_bytes());
+        bytes
+    }
+}
+
+impl Default for BlockNote {
+    fn default() -> Self {
+        Self::from_bytes(&[0; Self::BYTES])
+    }
+}
+
+const _: () = assert!(size_of::<BlockNote>() == BlockNote::BYTES);
+const _: () = assert!(std::mem::offset_of!(BlockNote, seal) == 0);
+const _: () = assert!(std::mem::offset_of!(BlockNote, time) == 8);
+const _: () = assert!(std::mem::offset_of!(BlockNote, address) == 16);
+const _: () = assert!(std::mem::offset_of!(BlockNote, bytes) == 24);
+const _: () = assert!(std::mem::offset_of!(BlockNote, pid) == 32);
+const _: () = assert!(std::mem::offset_of!(BlockNote, kind) == 36);
+const _: () = assert!(std::mem::offset_of!(BlockNote, path) == 38);
 
 /// Offset 0 of a process's shared memory.
 #[repr(C)]

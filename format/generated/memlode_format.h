@@ -16,6 +16,7 @@
 #define MEMLODE_VERSION_SAMPLED_TRACE 5 // the same of a trace that holds samples: an older reader would take them for all accesses
 #define MEMLODE_VERSION_TABLE 2 // site table (one per translation unit) inside an ELF image; 2: sections
 #define MEMLODE_VERSION_WIRE 2 // a trace sent through a socket; 2: the receiver, too, proves that it knows the token
+#define MEMLODE_VERSION_BLOCK_NOTES 1 // memory that a sampled program notes its blocks in
 #define MEMLODE_VERSION_RING 3 // shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -25,6 +26,7 @@
 #define MEMLODE_MAGIC_RING 0x47524c4d // "MLRG": a process's shared memory
 #define MEMLODE_MAGIC_WIRE 0x52574c4d // "MLWR": a message of, or to, a receiver of traces
 #define MEMLODE_MAGIC_MESSAGE 0x534d4c4d // "MLMS": one message on the collector's socket
+#define MEMLODE_MAGIC_BLOCK_NOTES 0x4e424c4d // "MLBN": memory in which a program notes its blocks
 
 // ELF sections of an instrumented image, never touched at run time.
 #define MEMLODE_SECTION_ANCHORS "memlode_seg" // one 8-byte anchor per segment; a header word is the address of one
@@ -73,9 +75,13 @@
 #define MEMLODE_UNTYPED_OTHER_MEMORY 8 // of the thread's own, or that of which vectors have the addresses
 #define MEMLODE_UNTYPED_STATIC_MEMORY 9 // where no variable lies
 
+// Properties of a block in the section `blocks` of a chunk (bit set).
+#define MEMLODE_SAMPLED_BLOCK_FLAG_MAPPED 1 // it was mapped, and is no block of the heap
+
 // The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 #define MEMLODE_CHUNK_SECTION_SAMPLES 1 // what only samples have: columns (SPEC.md §4.5)
 #define MEMLODE_CHUNK_SECTION_CALL_PATHS 2 // where functions were called (SPEC.md §4.5)
+#define MEMLODE_CHUNK_SECTION_BLOCKS 3 // blocks of memory that samples lie in (SPEC.md §4.5)
 #define MEMLODE_CHUNK_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // A column of the section `samples` of a chunk: a number for each sample, 0 if it is not known, else 1 more than the value.
@@ -87,6 +93,7 @@
 #define MEMLODE_SAMPLE_COLUMN_CPU 6 // processor
 #define MEMLODE_SAMPLE_COLUMN_PAGE_BYTES 7 // size of the data's page
 #define MEMLODE_SAMPLE_COLUMN_CALL_PATH 8 // index into the section `call_paths`
+#define MEMLODE_SAMPLE_COLUMN_BLOCK 9 // index into the section `blocks`
 #define MEMLODE_SAMPLE_COLUMN_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // A thread's stream: 8-byte words.
@@ -222,6 +229,21 @@
 #define MEMLODE_RING_SLOT_CLAIMED 1 // the program is filling in the ring's header
 #define MEMLODE_RING_SLOT_ACTIVE 2
 #define MEMLODE_RING_SLOT_DRAINING 3 // the thread is gone; the collector has chunks to read
+
+// Memory in which a program that `memlode sample` started notes its blocks: one memfd, with a header, a table of call paths, and a ring of notes.
+#define MEMLODE_BLOCK_NOTES_PATHS 0xffff // entries of the table: open, the first place by bits 16 to 31 of the key
+#define MEMLODE_BLOCK_NOTES_PATH_CALLS 24 // calls of a path, the innermost
+#define MEMLODE_BLOCK_NOTES_FIRST_PATH_OFFSET 0x1000 // file offset of path 0
+#define MEMLODE_BLOCK_NOTES_NOTES 0x40000 // notes in the ring
+#define MEMLODE_BLOCK_NOTES_FIRST_NOTE_OFFSET 0xd01000 // file offset of note 0
+#define MEMLODE_BLOCK_NOTES_BYTES 0x1701000 // length of all
+
+// The kinds of notes of blocks.
+#define MEMLODE_BLOCK_NOTE_TAKEN 0 // a block of the heap was taken
+#define MEMLODE_BLOCK_NOTE_FREED 1 // and given back; its length is 0
+#define MEMLODE_BLOCK_NOTE_MAPPED 2 // memory was mapped
+#define MEMLODE_BLOCK_NOTE_UNMAPPED 3 // and unmapped
+#define MEMLODE_BLOCK_NOTE_NO_PATH 0xffff // the path of a block whose calls found no room
 
 // Why nothing is to be recorded (bit set): bits of a process header's `dormant`.
 #define MEMLODE_OFF_NOBODY 1 // there is no collector; set by the program
@@ -365,6 +387,61 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, payload_bytes) == 8
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, unpacked_bytes) == 16, "memlode_module_header.unpacked_bytes");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, payload_crc32) == 24, "memlode_module_header.payload_crc32");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_module_header, header_crc32) == 28, "memlode_module_header.header_crc32");
+
+// Offset 0 of the memory for notes of blocks.
+struct memlode_block_notes_header {
+  uint32_t magic;
+  uint16_t version; // version.block_notes
+  uint16_t reserved; // zero
+  uint64_t least; // blocks of fewer bytes are not noted
+  uint64_t lost; // notes for which there was no room
+  uint8_t pad0[40]; // each side's number has its own cache line
+  uint64_t head; // notes that were begun, by all programs
+  uint8_t pad1[56];
+  uint64_t tail; // notes that were read; their places may be used again
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_block_notes_header) == 136, "memlode_block_notes_header");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, magic) == 0, "memlode_block_notes_header.magic");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, version) == 4, "memlode_block_notes_header.version");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, reserved) == 6, "memlode_block_notes_header.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, least) == 8, "memlode_block_notes_header.least");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, lost) == 16, "memlode_block_notes_header.lost");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, pad0) == 24, "memlode_block_notes_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, head) == 64, "memlode_block_notes_header.head");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, pad1) == 72, "memlode_block_notes_header.pad1");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, tail) == 128, "memlode_block_notes_header.tail");
+
+// Calls that led to a block.
+struct memlode_block_path {
+  uint64_t key; // hash of the calls, set first; 0 of an entry that is free
+  uint32_t calls; // calls, set last
+  uint32_t reserved; // zero
+  uint64_t at[24]; // return addresses, the innermost first
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_block_path) == 208, "memlode_block_path");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_path, key) == 0, "memlode_block_path.key");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_path, calls) == 8, "memlode_block_path.calls");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_path, reserved) == 12, "memlode_block_path.reserved");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_path, at) == 16, "memlode_block_path.at");
+
+// A note. The number n of a note, from 0, is one of its place, n modulo block_notes.notes.
+struct memlode_block_note {
+  uint64_t seal; // 0x9E3779B97F4A7C15 times (time ^ address <<< 17 ^ bytes <<< 34 ^ last <<< 51), plus n + 1; set last
+  uint64_t time; // nanoseconds of CLOCK_MONOTONIC
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t pid; // the process; `last` is pid << 32 | kind << 16 | path
+  uint16_t kind; // block_note.*
+  uint16_t path; // index of the path, or block_note.no_path
+};
+MEMLODE_STATIC_ASSERT(sizeof(struct memlode_block_note) == 40, "memlode_block_note");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, seal) == 0, "memlode_block_note.seal");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, time) == 8, "memlode_block_note.time");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, address) == 16, "memlode_block_note.address");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, bytes) == 24, "memlode_block_note.bytes");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, pid) == 32, "memlode_block_note.pid");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, kind) == 36, "memlode_block_note.kind");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_note, path) == 38, "memlode_block_note.path");
 
 // Offset 0 of a process's shared memory.
 struct memlode_process_header {

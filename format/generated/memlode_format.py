@@ -9,6 +9,7 @@ VERSION_TRACE = 4  # trace directory: manifest, chunk header, payload layout; 2:
 VERSION_SAMPLED_TRACE = 5  # the same of a trace that holds samples: an older reader would take them for all accesses
 VERSION_TABLE = 2  # site table (one per translation unit) inside an ELF image; 2: sections
 VERSION_WIRE = 2  # a trace sent through a socket; 2: the receiver, too, proves that it knows the token
+VERSION_BLOCK_NOTES = 1  # memory that a sampled program notes its blocks in
 VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -18,6 +19,7 @@ MAGIC_TABLE = 0x42544c4d  # "MLTB": one translation unit's site table
 MAGIC_RING = 0x47524c4d  # "MLRG": a process's shared memory
 MAGIC_WIRE = 0x52574c4d  # "MLWR": a message of, or to, a receiver of traces
 MAGIC_MESSAGE = 0x534d4c4d  # "MLMS": one message on the collector's socket
+MAGIC_BLOCK_NOTES = 0x4e424c4d  # "MLBN": memory in which a program notes its blocks
 
 # ELF sections of an instrumented image, never touched at run time.
 SECTION_ANCHORS = "memlode_seg"  # one 8-byte anchor per segment; a header word is the address of one
@@ -66,9 +68,13 @@ UNTYPED_FRAME = 7  # the frame, where no variable lies
 UNTYPED_OTHER_MEMORY = 8  # of the thread's own, or that of which vectors have the addresses
 UNTYPED_STATIC_MEMORY = 9  # where no variable lies
 
+# Properties of a block in the section `blocks` of a chunk (bit set).
+SAMPLED_BLOCK_FLAG_MAPPED = 1  # it was mapped, and is no block of the heap
+
 # The contents of a section of a chunk (SPEC.md §5.1). Readers skip those that they do not know.
 CHUNK_SECTION_SAMPLES = 1  # what only samples have: columns (SPEC.md §4.5)
 CHUNK_SECTION_CALL_PATHS = 2  # where functions were called (SPEC.md §4.5)
+CHUNK_SECTION_BLOCKS = 3  # blocks of memory that samples lie in (SPEC.md §4.5)
 CHUNK_SECTION_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # A column of the section `samples` of a chunk: a number for each sample, 0 if it is not known, else 1 more than the value.
@@ -80,6 +86,7 @@ SAMPLE_COLUMN_SOURCE = 5  # where the data came from: the kernel's perf_mem_data
 SAMPLE_COLUMN_CPU = 6  # processor
 SAMPLE_COLUMN_PAGE_BYTES = 7  # size of the data's page
 SAMPLE_COLUMN_CALL_PATH = 8  # index into the section `call_paths`
+SAMPLE_COLUMN_BLOCK = 9  # index into the section `blocks`
 SAMPLE_COLUMN_PRIVATE = 0x10000  # from here on: for trials and tests, and never given a meaning
 
 # A thread's stream: 8-byte words.
@@ -215,6 +222,21 @@ RING_SLOT_FREE = 0
 RING_SLOT_CLAIMED = 1  # the program is filling in the ring's header
 RING_SLOT_ACTIVE = 2
 RING_SLOT_DRAINING = 3  # the thread is gone; the collector has chunks to read
+
+# Memory in which a program that `memlode sample` started notes its blocks: one memfd, with a header, a table of call paths, and a ring of notes.
+BLOCK_NOTES_PATHS = 0xffff  # entries of the table: open, the first place by bits 16 to 31 of the key
+BLOCK_NOTES_PATH_CALLS = 24  # calls of a path, the innermost
+BLOCK_NOTES_FIRST_PATH_OFFSET = 0x1000  # file offset of path 0
+BLOCK_NOTES_NOTES = 0x40000  # notes in the ring
+BLOCK_NOTES_FIRST_NOTE_OFFSET = 0xd01000  # file offset of note 0
+BLOCK_NOTES_BYTES = 0x1701000  # length of all
+
+# The kinds of notes of blocks.
+BLOCK_NOTE_TAKEN = 0  # a block of the heap was taken
+BLOCK_NOTE_FREED = 1  # and given back; its length is 0
+BLOCK_NOTE_MAPPED = 2  # memory was mapped
+BLOCK_NOTE_UNMAPPED = 3  # and unmapped
+BLOCK_NOTE_NO_PATH = 0xffff  # the path of a block whose calls found no room
 
 # Why nothing is to be recorded (bit set): bits of a process header's `dormant`.
 OFF_NOBODY = 1  # there is no collector; set by the program
@@ -357,6 +379,44 @@ MODULE_HEADER = Layout(
     ("header_crc32", "I", None),  # CRC-32 (IEEE) of this header with this field zero
 )
 assert MODULE_HEADER.size == 32
+
+# Offset 0 of the memory for notes of blocks.
+BLOCK_NOTES_HEADER = Layout(
+    "block_notes_header",
+    ("magic", "I", None),
+    ("version", "H", None),  # version.block_notes
+    ("reserved", "H", None),  # zero
+    ("least", "Q", None),  # blocks of fewer bytes are not noted
+    ("lost", "Q", None),  # notes for which there was no room
+    ("pad0", "s", 40),  # each side's number has its own cache line
+    ("head", "Q", None),  # notes that were begun, by all programs
+    ("pad1", "s", 56),
+    ("tail", "Q", None),  # notes that were read; their places may be used again
+)
+assert BLOCK_NOTES_HEADER.size == 136
+
+# Calls that led to a block.
+BLOCK_PATH = Layout(
+    "block_path",
+    ("key", "Q", None),  # hash of the calls, set first; 0 of an entry that is free
+    ("calls", "I", None),  # calls, set last
+    ("reserved", "I", None),  # zero
+    ("at", "Q", 24),  # return addresses, the innermost first
+)
+assert BLOCK_PATH.size == 208
+
+# A note. The number n of a note, from 0, is one of its place, n modulo block_notes.notes.
+BLOCK_NOTE = Layout(
+    "block_note",
+    ("seal", "Q", None),  # 0x9E3779B97F4A7C15 times (time ^ address <<< 17 ^ bytes <<< 34 ^ last <<< 51), plus n + 1; set last
+    ("time", "Q", None),  # nanoseconds of CLOCK_MONOTONIC
+    ("address", "Q", None),
+    ("bytes", "Q", None),
+    ("pid", "I", None),  # the process; `last` is pid << 32 | kind << 16 | path
+    ("kind", "H", None),  # block_note.*
+    ("path", "H", None),  # index of the path, or block_note.no_path
+)
+assert BLOCK_NOTE.size == 40
 
 # Offset 0 of a process's shared memory.
 PROCESS_HEADER = Layout(

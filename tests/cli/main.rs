@@ -41,6 +41,7 @@ mod replay;
 mod reported;
 mod results;
 mod sample;
+mod sample_blocks;
 mod sharing;
 mod signals;
 mod sim;

@@ -47,6 +47,38 @@ fn a_report_names_the_member_the_line_and_the_function() {
     }
 }
 
+/// A program that memlode built has site tables, whose names are exact; it runs unrecorded. The program built plainly says
+/// the same of its hot member by debug information alone.
+#[test]
+fn a_program_built_with_memlode_has_the_names_of_its_sites() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (gallery("pricing-scan/before.c"), folder.path().join("program"));
+    let mut cc = memlode();
+    let cc =
+        cc.args(["cc", "-O2", "-g"]).arg(&source).arg("-o").arg(&program).output().expect("memlode runs");
+    assert!(cc.status.success(), "{}", stderr(&cc));
+    let sample = |program: &Path| {
+        let kept = folder.path().join("kept");
+        let mut sample = memlode();
+        sample.args(["sample", "--rate", "20000", "--force", "-o"]).arg(&kept).arg("--").arg(program);
+        let output = sample.output().expect("runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let report = memlode().arg("report").arg(&kept).arg("--json").output().expect("runs");
+        let report: Value = serde_json::from_slice(&report.stdout).expect("JSON");
+        (stdout(&output).replace("\n         ", " "), report)
+    };
+    let (text, report) = sample(&program);
+    let coverage = |report: &Value, of: &str| report["coverage"][of]["samples"].as_u64().unwrap_or(0);
+    assert!(10 * coverage(&report, "compiled") > 9 * coverage(&report, "member"), "{report:#}");
+    assert!(text.contains("which are exact") && text.contains("is built with memlode"), "{text}");
+    let (plain, by_debug) = sample(&built(&folder, "clang-22", &["-g"], &source));
+    assert_eq!(coverage(&by_debug, "compiled"), 0, "{by_debug:#}");
+    assert!(!plain.contains("which are exact"), "{plain}");
+    let hot =
+        |report: &Value| [&report["data"][0]["kind"], &report["data"][0]["member"]].map(Value::to_string);
+    assert_eq!(hot(&report), hot(&by_debug));
+}
+
 #[test]
 fn what_cannot_be_sampled_is_said_in_one_sentence() {
     let sample = |words: &[&str]| memlode().arg("sample").args(words).output().expect("memlode runs");

@@ -67,6 +67,11 @@ impl Install {
         self.lib.join("libmemlode_stagger.so")
     }
 
+    /// The library that notes the blocks of a sampled program, whether it exists or not.
+    pub fn blocks(&self) -> PathBuf {
+        self.lib.join("libmemlode_blocks.so")
+    }
+
     /// The run-time library for static programs, whether it exists or not.
     pub fn static_runtime(&self) -> PathBuf {
         self.lib.join("libmemlode_record.a")

@@ -29,6 +29,7 @@ mod next;
 mod page;
 mod patch;
 mod place;
+mod preload;
 mod print;
 mod python;
 mod sampled;

@@ -42,6 +42,16 @@ pub fn table(recording: &SampledRecording) -> ExportedTable {
     columns.maybe_u64("latency", each().map(|sample| sample.latency));
     columns.maybe_u32("cpu", each().map(|sample| sample.cpu));
     columns.maybe_u64("page_bytes", each().map(|sample| sample.page_bytes));
+    let block = || each().map(|sample| sample.block.map(|block| &recording.blocks[block as usize]));
+    columns.maybe_u64("block", block().map(|block| Some(block?.address)));
+    columns.maybe_u64("block_bytes", block().map(|block| Some(block?.bytes)));
+    columns.texts(
+        "allocated_by",
+        block().map(|block| {
+            let calls = recording.calls(block.and_then(|block| block.path));
+            calls.map(SampledInstruction::function).collect()
+        }),
+    );
     columns.texts(
         "callers",
         each().map(|sample| recording.callers(sample).map(SampledInstruction::function).collect()),

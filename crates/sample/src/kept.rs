@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use memlode_symbols::GeneralRegisters;
 
+use crate::blocks::KeptBlocks;
 use crate::records::{SampleRecord, SampleWeight};
 
 /// Samples that are kept: two gigabytes or so.
@@ -68,6 +69,8 @@ pub struct KeptSamples {
     pub calls: Vec<KeptCall>,
     /// The samples.
     pub samples: Vec<KeptSample>,
+    /// Blocks of the processes' memory.
+    pub blocks: KeptBlocks,
     registers: usize,
     numbers: HashMap<KeptCall, u32>,
 }
@@ -105,7 +108,8 @@ impl KeptSamples {
         true
     }
 
-    fn call(&mut self, call: KeptCall) -> u32 {
+    /// The number of a call, which is new if it was not found before.
+    pub(crate) fn call(&mut self, call: KeptCall) -> u32 {
         *self.numbers.entry(call).or_insert_with(|| {
             self.calls.push(call);
             self.calls.len() as u32 - 1

@@ -18,7 +18,9 @@ pub mod perf_data;
 pub mod records;
 pub mod tiers;
 
+mod allocations;
 mod attach;
+mod blocks;
 mod difference;
 mod error;
 mod kept;
@@ -33,14 +35,15 @@ mod summary;
 mod tally;
 
 pub use attach::{attach, root_of};
+pub use blocks::{BlockChange, BlockEvent, BlockNotes, KeptBlocks};
 pub use difference::{SampleDifference, ShareChange};
 pub use error::Error;
 pub use kept::{FilePlace, KeptCall, KeptSample, KeptSamples};
 pub use live::{counts_cycles, sample, sample_event, sample_events};
 pub use places::{InstructionSamples, PlaceSamples};
 pub use report::{
-    SampleCoverage, SampleReport, SampledCaller, SampledCost, SampledData, SampledFunction, SampledImage,
-    SampledLine, SampledSource, UntypedShare,
+    AllocationCall, SampleCoverage, SampleReport, SampledAllocation, SampledBlocks, SampledCaller,
+    SampledCost, SampledData, SampledFunction, SampledImage, SampledLine, SampledSource, UntypedShare,
 };
 pub use resolve::{SampleSource, resolve};
 pub use share::SampleShare;

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use memlode_counters::kernel::{CounterEvent, builder};
 use perf_event::events::Software;
-use perf_event::{Builder, Counter, Sampler};
+use perf_event::{Builder, Clock, Counter, Sampler};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::Error;
 use crate::attributes::flag;
+use crate::blocks::{BlockNote, BlockNotes};
 use crate::records::{Record, RecordEvent, RecordLayout, field};
 use crate::tally::{Sampled, Tally};
 use crate::tiers::{SampledEvent, event_builder};
@@ -70,18 +71,20 @@ fn sample_of<'a, T, E: From<Error>>(
     of_processes(&mut builder).enable_on_exec(true);
     let mut rings = Rings::new(PLACES, open(&mut builder)?);
     let begun = Instant::now();
-    let (result, tally) = drained(&mut rings, tally, Tally::take, run);
+    let (result, tally) = drained(&mut rings, tally, Tally::take, |_, _| {}, run);
     let seconds = begun.elapsed().as_secs_f64();
     Ok((result?, Sampled { seconds, ..tally.finish() }))
 }
 
 /// Samples the program that `run` starts and waits for, with all that it starts itself, from its `exec` on, by events in
-/// groups ([`crate::tiers::events`]), and keeps each sample.
+/// groups ([`crate::tiers::events`]), and keeps each sample. Blocks are those that the program notes, if it was given
+/// memory for that.
 ///
 /// # Errors
 /// Fails as `run` does, and if the kernel refuses.
 pub fn sample_events<T, E: From<Error>>(
     events: &[Vec<SampledEvent>],
+    blocks: Option<&mut BlockNotes>,
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Sampled), E> {
     let mut opened = Opened::default();
@@ -90,10 +93,13 @@ pub fn sample_events<T, E: From<Error>>(
     }
     let mut rings = Rings::new(layout(events), opened.samplers);
     let begun = Instant::now();
-    let (result, tally) = drained(&mut rings, keeping(events), Tally::take, run);
+    let mut noted = Noted { notes: blocks, waiting: Default::default() };
+    let between = |tally: &mut Tally, is_last: bool| noted.look(tally, is_last);
+    let (result, tally) = drained(&mut rings, keeping(events), Tally::take, between, run);
     let seconds = begun.elapsed().as_secs_f64();
     drop(opened.others);
-    Ok((result?, Sampled { seconds, ..tally.finish() }))
+    let lost = noted.notes.map_or(0, |notes| notes.lost());
+    Ok((result?, Sampled { seconds, ..tally.finish_with(lost) }))
 }
 
 /// The fields of samples: the same of all events that are written.
@@ -145,7 +151,8 @@ impl Opened {
                 builder.inherit(true).one_cpu(cpu);
                 match thread {
                     Some(thread) => builder.observe_pid(thread).enabled(true),
-                    None => builder.observe_self().enable_on_exec(true),
+                    // Programs note their blocks by this clock.
+                    None => builder.observe_self().enable_on_exec(true).clockid(Clock::MONOTONIC),
                 };
                 // What processes map has to be told once.
                 let is_written = at + 1 == group.len();
@@ -197,7 +204,7 @@ pub(crate) fn sample_self(period_ns: u64, work: impl FnOnce()) -> Result<BTreeMa
             *found.entry(sample.ip).or_default() += 1;
         }
     };
-    Ok(drained(&mut rings, BTreeMap::new(), take, work).1)
+    Ok(drained(&mut rings, BTreeMap::new(), take, |_, _| {}, work).1)
 }
 
 /// Returns whether this machine's processor counts cycles for this user: many guests have no counters.
@@ -271,11 +278,41 @@ impl Rings {
     }
 }
 
-/// Runs `work` while another thread empties the rings into `found`.
+/// Notes of blocks that wait for the kernel's records of what their process had mapped.
+struct Noted<'a> {
+    notes: Option<&'a mut BlockNotes>,
+    /// Notes of the last look, and of the one before.
+    waiting: [Vec<BlockNote>; 2],
+}
+
+impl Noted<'_> {
+    /// Passes on notes that were taken before the rings were emptied the last time: every record that is older is known
+    /// by now.
+    fn look(&mut self, tally: &mut Tally, is_last: bool) {
+        let Some(notes) = self.notes.as_deref_mut() else { return };
+        let [last, before] = &mut self.waiting;
+        let mut pass = |of: &mut Vec<BlockNote>, notes: &BlockNotes| {
+            let newest = of.iter().map(|note| note.time).max();
+            of.drain(..).for_each(|note| tally.note(&note, notes));
+            newest.into_iter().for_each(|newest| tally.settle(newest));
+        };
+        pass(before, notes);
+        std::mem::swap(last, before);
+        notes.take(is_last, last);
+        if is_last {
+            pass(before, notes);
+            pass(last, notes);
+        }
+    }
+}
+
+/// Runs `work` while another thread empties the rings into `found`, and does `between` after each look; its second
+/// argument is true after the last one.
 fn drained<T, S: Send>(
     rings: &mut Rings,
     mut found: S,
     take: fn(&mut S, Record),
+    mut between: impl FnMut(&mut S, bool) + Send,
     work: impl FnOnce() -> T,
 ) -> (T, S) {
     let done = AtomicBool::new(false);
@@ -284,9 +321,11 @@ fn drained<T, S: Send>(
             // What came before the end is in the rings when the end is seen.
             while !done.load(Ordering::Acquire) {
                 rings.look(&mut |record| take(&mut found, record));
+                between(&mut found, false);
                 std::thread::sleep(PAUSE);
             }
             rings.finish(&mut |record| take(&mut found, record));
+            between(&mut found, true);
             found
         });
         let result = work();

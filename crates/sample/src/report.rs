@@ -101,6 +101,42 @@ pub struct SampledCaller {
     pub share: f64,
 }
 
+/// A call on the way to an allocation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AllocationCall {
+    /// The function that calls, as linkers know it; empty if it is not known.
+    pub function: String,
+    /// The source file, as the compiler wrote it; empty if it is not known.
+    pub file: String,
+    /// The line, from 1; 0 if it is not known.
+    pub line: u32,
+}
+
+/// Calls that allocated memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct SampledAllocation {
+    /// The innermost call that is no library's, and those behind it; inlined ones, too.
+    pub calls: Vec<AllocationCall>,
+    /// The memory was mapped, and is no block of the heap.
+    pub is_mapped: bool,
+}
+
+/// The time at blocks that the same calls allocated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SampledBlocks {
+    /// These calls.
+    pub allocated: SampledAllocation,
+    /// Blocks that samples lie in.
+    pub blocks: usize,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// The data that most of the samples wait for, if that is known.
+    pub data: Option<String>,
+    /// The time.
+    #[serde(flatten)]
+    pub time: SampleShare,
+}
+
 /// The time at one line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampledLine {
@@ -148,6 +184,8 @@ pub struct SampledData {
     pub lines: Vec<(String, u32, String)>,
     /// The part of its samples, of those with known addresses, that touch the stack.
     pub on_stack: Option<f64>,
+    /// The calls that allocated the block with most of its samples, if that is known.
+    pub allocated: Option<SampledAllocation>,
     /// Sources of it, if the samples have them.
     pub cost: Option<SampledCost>,
     /// The time.
@@ -160,7 +198,8 @@ impl SampledData {
     pub(crate) fn named(data: TypedData) -> SampledData {
         let TypedData { kind, member, variable } = data;
         let time = SampleShare::default();
-        SampledData { kind, member, variable, lines: Vec::new(), on_stack: None, cost: None, time }
+        let (lines, on_stack, allocated, cost) = (Vec::new(), None, None, None);
+        SampledData { kind, member, variable, lines, on_stack, allocated, cost, time }
     }
 
     /// "arc.state", "table", "double".
@@ -256,4 +295,10 @@ pub struct SampleReport {
     pub lines: Vec<SampledLine>,
     /// Functions, the slowest first.
     pub functions: Vec<SampledFunction>,
+    /// Blocks by the calls that allocated them, those that are waited for longest first.
+    pub blocks: Vec<SampledBlocks>,
+    /// Bytes of the smallest blocks that were noted; none if the program noted none.
+    pub least_block: Option<u64>,
+    /// Changes of blocks that could not be noted.
+    pub lost_blocks: u64,
 }

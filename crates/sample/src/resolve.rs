@@ -10,10 +10,11 @@ use memlode_symbols::typing::{TypedAccess, TypedData, Typing, Untyped};
 use memlode_symbols::{Flow, GeneralRegisters, Instruction, ProgramFile};
 use memlode_trace::format::untyped;
 use memlode_trace::sampled::{
-    CallPath, InstructionAccess, InstructionFrame, InstructionId, KnownPaths, SampledInfo,
-    SampledInstruction, SampledModule, SampledRecording, SampledThread, StoredSample,
+    CallPath, InstructionAccess, InstructionFrame, InstructionId, KnownBlocks, KnownPaths, SampledBlock,
+    SampledInfo, SampledInstruction, SampledModule, SampledRecording, SampledThread, StoredSample,
 };
 
+use crate::blocks::{SweptBlock, sweep};
 use crate::data_source::DataSource;
 use crate::kept::{FilePlace, KeptSample};
 use crate::sites::ProgramSites;
@@ -40,6 +41,8 @@ pub struct SampleSource {
     pub root: Option<PathBuf>,
     /// Build ids of the files that were sampled, where they are known.
     pub build_ids: HashMap<OsString, Vec<u8>>,
+    /// Bytes of the smallest blocks that programs note, where they are to note any.
+    pub least_block: Option<u64>,
 }
 
 impl Default for SampleSource {
@@ -52,6 +55,7 @@ impl Default for SampleSource {
             skid: 0,
             root: None,
             build_ids: HashMap::new(),
+            least_block: None,
         }
     }
 }
@@ -72,12 +76,25 @@ pub fn resolve(sampled: &Sampled, source: &SampleSource) -> SampledRecording {
     order.sort_by_key(|(thread, sample)| (*thread, sample.time));
     let mut code = Code::read(sampled, source, &mut found.modules);
     let mut known = KnownPaths::default();
-    for (thread, sample) in order {
+    for (thread, sample) in &order {
         let place = code.place(sample, &mut found.modules);
-        let path = code.path(sample.call, sampled, &mut known, &mut found.modules);
-        found.samples.push(stored(thread, sample, &place, path));
+        found.samples.push(stored(*thread, sample, &place));
+    }
+    let access = |(stored, (_, sample)): (&StoredSample, &(u32, &KeptSample))| {
+        Some((sample.time, sample.pid, stored.address?))
+    };
+    let accesses: Vec<_> = found.samples.iter().zip(&order).map(access).collect();
+    let blocks = sweep(&kept.blocks.changes, &accesses);
+    let mut known_blocks = KnownBlocks::default();
+    for ((stored, (_, sample)), block) in found.samples.iter_mut().zip(&order).zip(blocks) {
+        stored.path = code.path(sample.call, sampled, &mut known, &mut found.modules);
+        stored.block = block.map(|SweptBlock { address, bytes, begun, call, is_mapped }| {
+            let path = code.path(call, sampled, &mut known, &mut found.modules);
+            known_blocks.number(SampledBlock { address, bytes, begun, is_mapped, path })
+        });
     }
     found.paths = known.into_paths();
+    found.blocks = known_blocks.into_blocks();
     found
 }
 
@@ -92,10 +109,12 @@ fn info(sampled: &Sampled, source: &SampleSource) -> SampledInfo {
         kernel: sampled.kernel,
         lost: sampled.lost,
         throttled: sampled.throttled,
+        least_block: source.least_block.filter(|_| sampled.kept.blocks.is_noted),
+        lost_blocks: sampled.kept.blocks.lost,
     }
 }
 
-fn stored(thread: u32, sample: &KeptSample, place: &Place, path: Option<u32>) -> StoredSample {
+fn stored(thread: u32, sample: &KeptSample, place: &Place) -> StoredSample {
     let computed = || place.operand.as_ref()?.address(sample.registers.as_deref()?);
     let is_access = sample.source.and_then(DataSource::of).is_some();
     let address = sample.address.filter(|_| is_access).or_else(computed).filter(|_| place.is_access);
@@ -114,7 +133,8 @@ fn stored(thread: u32, sample: &KeptSample, place: &Place, path: Option<u32>) ->
         source: sample.source,
         cpu: sample.cpu,
         page_bytes: sample.page_bytes,
-        path,
+        path: None,
+        block: None,
     }
 }
 
@@ -133,7 +153,7 @@ struct Code {
     /// For each file the module, and its contents if they could be read.
     files: Vec<(u32, Option<ProgramFile>)>,
     typing: Vec<Typing>,
-    /// Of programs that were built with memlode, their sites.
+    /// The sites of programs that were built with memlode.
     sites: Vec<Option<ProgramSites>>,
     /// The module of memory that no file is mapped to.
     no_file: Option<u32>,

@@ -6,6 +6,7 @@ use memlode_symbols::typing::TypedData;
 use memlode_trace::format::untyped;
 use memlode_trace::sampled::{InstructionId, SampledInstruction, SampledRecording, StoredSample};
 
+use crate::allocations::Allocations;
 use crate::data_source::DataSource;
 use crate::report::{
     SampleCoverage, SampleReport, SampledCaller, SampledCost, SampledData, SampledFunction, SampledImage,
@@ -59,12 +60,14 @@ struct Names {
     member: SampleCount,
     compiled: SampleCount,
     all: SampleCount,
+    allocations: Allocations,
 }
 
 #[derive(Default)]
 struct DataCount {
     time: SampleCount,
     lines: BTreeMap<(String, u32, String), u128>,
+    allocations: BTreeMap<usize, u128>,
     known: u64,
     on_stack: u64,
     sources: BTreeMap<DataSource, SourceCount>,
@@ -83,13 +86,14 @@ pub fn name(sampled: &Sampled, source: SampleSource) -> SampleReport {
 /// Sums up samples.
 pub fn report(recording: &SampledRecording) -> SampleReport {
     let counts = counts(recording);
-    let mut names = Names::default();
+    let mut names =
+        Names { allocations: Allocations::of(recording, is_weighted(recording)), ..Names::default() };
     for (module, found) in (0..).zip(&recording.modules) {
         let own = counts.iter().filter(|(at, _)| at.module == module);
         let mut of_image = SampleCount::default();
         for (at, count) in own {
             of_image.add(count.time);
-            names.instruction(recording, recording.instruction(*at), count, &found.path);
+            names.instruction(recording, *at, count, &found.path);
         }
         if !found.path.is_empty() && of_image.samples > 0 {
             let (path, unread) = (found.path.clone(), found.unread.clone());
@@ -104,14 +108,18 @@ pub fn report(recording: &SampledRecording) -> SampleReport {
 
 /// Counts by instruction.
 pub(crate) fn counts(recording: &SampledRecording) -> BTreeMap<InstructionId, InstructionCount> {
-    // Samples of which one does not say what it stands for all stand for as much.
-    let is_weighted = recording.samples.iter().all(|sample| sample.weight > 0);
+    let is_weighted = is_weighted(recording);
     let mut counts: BTreeMap<_, InstructionCount> = BTreeMap::new();
     for sample in &recording.samples {
         let weight = if is_weighted { sample.weight } else { 1 };
         counts.entry(sample.at).or_default().take(sample, weight);
     }
     counts
+}
+
+/// Samples of which one does not say what it stands for all stand for as much.
+fn is_weighted(recording: &SampledRecording) -> bool {
+    recording.samples.iter().all(|sample| sample.weight > 0)
 }
 
 impl InstructionCount {
@@ -134,10 +142,11 @@ impl Names {
     fn instruction(
         &mut self,
         recording: &SampledRecording,
-        found: &SampledInstruction,
+        at: InstructionId,
         count: &InstructionCount,
         image: &str,
     ) {
+        let found = recording.instruction(at);
         let time = count.time;
         let line = line(found);
         let function = found.function().to_owned();
@@ -149,11 +158,7 @@ impl Names {
         if found.is_compiled {
             self.compiled.add(time);
         }
-        let data = (found.untyped == untyped::TYPED).then(|| TypedData {
-            kind: found.ty.clone(),
-            member: found.member.clone(),
-            variable: found.variable.clone(),
-        });
+        let data = data_of(found);
         if let Some(key) = &line {
             self.with_line.add(time);
             let row = self.lines.entry(key.clone()).or_default();
@@ -167,13 +172,13 @@ impl Names {
             }
         }
         match data {
-            Some(data) => self.data(count, data, line),
+            Some(data) => self.data(at, count, data, line),
             None if found.untyped == untyped::NO_MEMORY => {}
             None => self.untyped.entry(found.untyped).or_default().add(time),
         }
     }
 
-    fn data(&mut self, found: &InstructionCount, data: TypedData, line: Option<LineKey>) {
+    fn data(&mut self, at: InstructionId, found: &InstructionCount, data: TypedData, line: Option<LineKey>) {
         self.typed.add(found.time);
         // Objects of a type are one kind of data, whatever variable they are in.
         let mut key = data;
@@ -184,6 +189,9 @@ impl Names {
         let count = self.data.entry(key).or_default();
         count.time.add(found.time);
         add(&mut count.sources, &found.sources);
+        for (way, weight) in self.allocations.of_instruction(at) {
+            *count.allocations.entry(way).or_default() += weight;
+        }
         count.known += found.known;
         count.on_stack += found.on_stack;
         if let Some((file, line, function, _)) = line {
@@ -209,7 +217,9 @@ impl Names {
             let on_stack = (count.known > 0).then(|| count.on_stack as f64 / count.known as f64);
             let TypedData { kind, member, variable } = data;
             let cost = SampledCost::of(&count.sources, all_cycles);
-            SampledData { kind, member, variable, lines, on_stack, cost, time: share(count.time) }
+            let allocated = count.allocations.into_iter().max_by_key(|(_, weight)| *weight);
+            let allocated = allocated.map(|(way, _)| self.allocations.way(way).clone());
+            SampledData { kind, member, variable, lines, on_stack, allocated, cost, time: share(count.time) }
         });
         let lines = self.lines.into_iter().map(|((file, line, function, inlined_into), count)| {
             let most = count.data.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
@@ -227,6 +237,8 @@ impl Names {
             self.untyped.into_iter().map(|(why, count)| UntypedShare { why: word(why), time: share(count) });
         let images =
             self.images.into_iter().map(|(image, count)| SampledImage { time: share(count), ..image });
+        let name = |at: &SampledInstruction| data_of(at).map(|data| SampledData::named(data).name());
+        let blocks = self.allocations.blocks(recording, name, share);
         let info = &recording.info;
         SampleReport {
             subject: info.subject.clone(),
@@ -248,6 +260,9 @@ impl Names {
             data: slowest_first(data, |row| row.time),
             lines: slowest_first(lines, |row| row.time),
             functions: slowest_first(functions, |row| row.time),
+            blocks: slowest_first(blocks.into_iter(), |row| row.time),
+            least_block: info.least_block,
+            lost_blocks: info.lost_blocks,
         }
     }
 }
@@ -281,6 +296,15 @@ fn slowest_first<T>(rows: impl Iterator<Item = T>, time: impl Fn(&T) -> SampleSh
     let mut rows: Vec<T> = rows.collect();
     rows.sort_by(|a, b| time(b).share.total_cmp(&time(a).share));
     rows
+}
+
+/// The data of an instruction, if they have a name.
+fn data_of(found: &SampledInstruction) -> Option<TypedData> {
+    (found.untyped == untyped::TYPED).then(|| TypedData {
+        kind: found.ty.clone(),
+        member: found.member.clone(),
+        variable: found.variable.clone(),
+    })
 }
 
 fn line(found: &SampledInstruction) -> Option<LineKey> {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 
-use crate::kept::{FilePlace, KeptSamples};
+use crate::blocks::{BlockBook, BlockEvent, BlockNote, BlockNotes};
+use crate::kept::{FilePlace, KeptCall, KeptSamples};
 use crate::records::{CHAIN_MARKERS, Record, RecordEvent, SampleRecord};
 
 /// Stands before the addresses of the program in a call chain.
@@ -72,6 +73,9 @@ pub struct Tally {
     found: Sampled,
     /// Weight of samples that have none of their own; `None` if samples are not kept.
     weight: Option<u64>,
+    book: BlockBook,
+    /// The innermost calls of paths of blocks, by process and path.
+    block_calls: HashMap<(u32, u16), Option<u32>>,
 }
 
 impl Tally {
@@ -87,12 +91,17 @@ impl Tally {
             RecordEvent::Fork { parent } => {
                 let inherited = self.processes.get(&parent).map_or(0, BTreeMap::len);
                 self.forget(pid);
+                self.book.change(time, pid, BlockEvent::Forked { parent });
                 if self.has_room(inherited) {
                     let maps = self.processes.get(&parent).cloned().unwrap_or_default();
                     self.processes.insert(pid, maps);
                 }
             }
-            RecordEvent::Exec => self.forget(pid),
+            RecordEvent::Exec => {
+                self.forget(pid);
+                self.block_calls.retain(|(process, _), _| *process != pid);
+                self.book.change(time, pid, BlockEvent::Replaced);
+            }
             RecordEvent::Map { address, length, offset, path } => {
                 if self.has_room(2) {
                     let file = self.file(path);
@@ -169,9 +178,39 @@ impl Tally {
         behind.map_while(|address| self.place(pid, address.saturating_sub(1))).take(MOST_CALLERS).collect()
     }
 
+    /// Takes what a program noted of its blocks. Its files have to be mapped by now.
+    pub(crate) fn note(&mut self, note: &BlockNote, notes: &BlockNotes) {
+        let call = note.path.and_then(|path| match self.block_calls.get(&(note.pid, path)) {
+            Some(known) => *known,
+            None => {
+                let places: Vec<FilePlace> = notes
+                    .calls(path)
+                    .into_iter()
+                    .map_while(|address| self.place(note.pid, address.saturating_sub(1)))
+                    .collect();
+                let kept = &mut self.found.kept;
+                let call = places.into_iter().rev();
+                let call = call.fold(None, |parent, at| Some(kept.call(KeptCall { parent, at })));
+                self.block_calls.insert((note.pid, path), call);
+                call
+            }
+        });
+        self.book.add(note, call);
+    }
+
+    /// Nothing of what was noted before this time changes any more.
+    pub(crate) fn settle(&mut self, until: u64) {
+        self.book.settle(until);
+    }
+
     /// All places.
     pub fn finish(self) -> Sampled {
-        let Tally { files, places, threads, mut found, .. } = self;
+        self.finish_with(0)
+    }
+
+    /// All places; `lost` changes of blocks could not be noted.
+    pub(crate) fn finish_with(self, lost: u64) -> Sampled {
+        let Tally { files, places, threads, mut found, book, .. } = self;
         let one = |((file, offset), count): ((usize, u64), u64)| SampledPlace {
             image: files[file].clone(),
             offset,
@@ -180,6 +219,7 @@ impl Tally {
         let mut at: Vec<SampledPlace> = places.into_iter().map(one).collect();
         at.sort_by(|a, b| (&a.image, a.offset).cmp(&(&b.image, b.offset)));
         found.kept.files = files;
+        found.kept.blocks = book.finish(lost);
         Sampled { at, threads: threads.len(), ..found }
     }
 }

@@ -46,7 +46,7 @@ fn started(program: &Path) -> SampleReport {
         let status = Command::new(program).stdout(Stdio::null()).status();
         Ok(status.expect("it runs").success())
     };
-    let (succeeded, sampled) = sample_events(&clock(), run).expect("samples");
+    let (succeeded, sampled) = sample_events(&clock(), None, run).expect("samples");
     assert!(succeeded);
     named(&sampled)
 }

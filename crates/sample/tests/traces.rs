@@ -126,7 +126,7 @@ fn samples_of_this_machine_come_back_with_their_callers() {
     let run = || -> Result<bool, Error> {
         Ok(Command::new(&program).stdout(Stdio::null()).status().expect("it runs").success())
     };
-    let (succeeded, sampled) = sample_events(&clock(), run).expect("samples");
+    let (succeeded, sampled) = sample_events(&clock(), None, run).expect("samples");
     assert!(succeeded);
     let source =
         SampleSource { subject: "program".into(), period_ns: 50_001, skid: 1, ..SampleSource::default() };

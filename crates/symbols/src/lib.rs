@@ -16,6 +16,7 @@ mod code_sites;
 pub mod debug;
 mod foreign;
 pub mod instruction;
+mod loading;
 pub mod objects;
 pub mod program;
 mod sides;
@@ -26,6 +27,7 @@ pub mod typing;
 
 pub use code_sites::CodeSites;
 pub use instruction::{Flow, GeneralRegisters, Instruction, Operand};
+pub use loading::{Loading, loading};
 pub use program::{ProgramFile, ProgramSymbol};
 
 use std::io;

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::child::exit_code;
+use crate::preload::Preload;
 use crate::sampled::show;
 use crate::status::OK;
 use crate::stop::stop_on_signals;
@@ -55,6 +56,9 @@ pub struct Args {
     /// Sample by the kernel's clock, a counter of cycles, or loads and stores with their data's source
     #[arg(long, value_enum, value_name = "WAY", default_value = "clock")]
     by: By,
+    /// Name blocks of the heap of at least this size, by the calls that allocated them; none: no blocks
+    #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = least_block, conflicts_with = "pid")]
+    blocks: LeastBlock,
     /// Rows of each table
     #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
     top: usize,
@@ -124,7 +128,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
             (None, sampled, format!("process {pid}"), root_of(pid))
         }
         None => {
-            let (status, sampled) = sample_events(&events, || start(&args, &stop))?;
+            let mut preload = args.blocks.0.and_then(|least| Preload::of(&args.command[0], least));
+            let command = command(&args, preload.as_ref())?;
+            let notes = preload.as_mut().map(|preload| &mut preload.notes);
+            let (status, sampled) = sample_events(&events, notes, || start(&args, command, &stop))?;
             let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
             (status, sampled, words.join(" "), None)
         }
@@ -150,6 +157,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         period_ns: if is_clock { period_ns } else { 0 },
         skid,
         root,
+        least_block: args.blocks.0.filter(|_| args.pid.is_none()),
         ..SampleSource::default()
     };
     let recording = resolve(&sampled, &source);
@@ -215,13 +223,32 @@ fn until(duration: Option<Duration>) -> String {
     }
 }
 
-/// Starts the program and waits for it. `None` if it was ended here.
-fn start(args: &Args, stop: &AtomicBool) -> Result<Option<ExitStatus>> {
+/// The least bytes of blocks that are named; `None`: none are.
+#[derive(Clone, Copy, Debug)]
+struct LeastBlock(Option<u64>);
+
+fn least_block(text: &str) -> Result<LeastBlock, String> {
+    match text {
+        "none" => Ok(LeastBlock(None)),
+        text => Ok(LeastBlock(Some(numbers::bytes(text).map_err(|why| why + ", or none")?))),
+    }
+}
+
+/// The program as it is started.
+fn command(args: &Args, preload: Option<&Preload>) -> Result<Command> {
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]);
     if args.json {
         command.stdout(std::io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?);
     }
+    if let Some(preload) = preload {
+        preload.add_to(&mut command);
+    }
+    Ok(command)
+}
+
+/// Starts the program and waits for it. `None` if it was ended here.
+fn start(args: &Args, mut command: Command, stop: &AtomicBool) -> Result<Option<ExitStatus>> {
     let mut child =
         command.spawn().with_context(|| format!("cannot run {}", args.command[0].to_string_lossy()))?;
     let begun = Instant::now();

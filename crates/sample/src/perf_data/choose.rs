@@ -119,6 +119,7 @@ fn source(data: &PerfData, chosen: &[usize], path: &Path) -> SampleSource {
         skid: of.iter().map(|event| skid(event)).max().unwrap_or(0),
         root: None,
         build_ids: data.build_ids().clone(),
+        least_block: None,
     }
 }
 

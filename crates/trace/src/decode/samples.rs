@@ -5,17 +5,17 @@ use crate::error::Error;
 use crate::event::Batch;
 use crate::index::ChunkRef;
 use crate::read::Trace;
-use crate::sampled::{CallPath, InstructionId, StoredSample, chunk_samples};
+use crate::sampled::{ChunkSamples, InstructionId, chunk_samples};
 
 impl Decoder {
-    /// The samples of a chunk, whose paths are indices into the list beside them. `is_access` is `None` for what is no
+    /// The samples of a chunk, whose indices are those of the lists beside them. `is_access` is `None` for what is no
     /// instruction of the trace.
     pub(crate) fn samples(
         &mut self,
         trace: &Trace,
         chunk: &ChunkRef,
         is_access: impl Fn(InstructionId) -> Option<bool>,
-    ) -> Result<(Vec<StoredSample>, Vec<CallPath>), Error> {
+    ) -> Result<ChunkSamples, Error> {
         let mut batch = Batch::default();
         self.stored(trace, chunk, &mut batch)?;
         let mut packed = Vec::new();

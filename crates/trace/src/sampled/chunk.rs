@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CallPath, InstructionId, StoredSample, columns};
+use super::{CallPath, InstructionId, SampledBlock, StoredSample, columns};
 use crate::bytes::{Reader, put_blob, put_varint};
 use crate::decode::DecodeError;
 use crate::event::{Batch, Mark};
@@ -20,12 +20,17 @@ pub(crate) struct Contents {
     pub samples: usize,
 }
 
-/// Makes the contents of a chunk of samples of one thread. Their paths are indices into `paths`.
-pub(super) fn contents(
-    samples: &[StoredSample],
-    paths: &[CallPath],
-    is_access: impl Fn(InstructionId) -> bool,
-) -> Contents {
+/// Samples of one thread, with the paths and blocks that their indices, and those of their blocks, are of.
+#[derive(Default)]
+pub(crate) struct ChunkSamples {
+    pub samples: Vec<StoredSample>,
+    pub paths: Vec<CallPath>,
+    pub blocks: Vec<SampledBlock>,
+}
+
+/// Makes the contents of a chunk.
+pub(super) fn contents(chunk: &ChunkSamples, is_access: impl Fn(InstructionId) -> bool) -> Contents {
+    let samples = &chunk.samples;
     let (mut before, mut control, mut differences) = (Vec::new(), Vec::new(), Vec::new());
     let mut dictionary: Vec<InstructionId> = Vec::new();
     let mut last: Vec<(u64, u64)> = Vec::new();
@@ -48,7 +53,7 @@ pub(super) fn contents(
         differences.push(time.wrapping_sub(last[local].1));
         last[local] = (address, time);
     }
-    put_sections(&mut before, &columns::sections(samples, paths));
+    put_sections(&mut before, &columns::sections(chunk));
     put_varint(&mut before, dictionary.len() as u64);
     for InstructionId { module, instruction } in &dictionary {
         put_varint(&mut before, u64::from(*module));
@@ -62,12 +67,12 @@ pub(super) fn contents(
     Contents { before, differences, accesses, stamps, samples: samples.len() }
 }
 
-/// Samples of a chunk and their paths, from its unpacked payload and the batch that was decoded from that.
+/// Samples of a chunk with their paths and blocks, from its unpacked payload and the batch that was decoded from that.
 pub(crate) fn samples(
     payload: &[u8],
     batch: &Batch,
     is_access: impl Fn(InstructionId) -> Option<bool>,
-) -> Result<(Vec<StoredSample>, Vec<CallPath>), DecodeError> {
+) -> Result<ChunkSamples, DecodeError> {
     let mut reader = Reader::new(payload);
     let sections = Sections::read(&mut reader)?;
     let order = executed(&mut reader)?;
@@ -88,8 +93,8 @@ pub(crate) fn samples(
         };
         samples.push(StoredSample { time, at, address, ..StoredSample::default() });
     }
-    let paths = columns::read(&sections, &mut samples, |at| is_access(at).is_some())?;
-    Ok((samples, paths))
+    let (paths, blocks) = columns::read(&sections, &mut samples, |at| is_access(at).is_some())?;
+    Ok(ChunkSamples { samples, paths, blocks })
 }
 
 /// Segments in the order in which they were executed.

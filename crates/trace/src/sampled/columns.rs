@@ -1,17 +1,18 @@
-//! Facts that only samples have: the sections `samples` and `call_paths` of a chunk.
+//! Facts that only samples have: the sections `samples`, `call_paths` and `blocks` of a chunk.
 
-use super::{CallPath, InstructionId, StoredSample};
+use super::chunk::ChunkSamples;
+use super::{CallPath, InstructionId, SampledBlock, StoredSample};
 use crate::bytes::{Malformed, Reader, put_blob, put_varint};
-use crate::format::{chunk_section, sample_column};
+use crate::format::{chunk_section, sample_column, sampled_block_flag};
 use crate::sections::Sections;
 
 /// The number of a sample in a column.
 type Column<'a> = &'a dyn Fn(&StoredSample) -> u64;
 
-/// Sections of a chunk of samples, whose paths are indices into `paths`.
-pub(super) fn sections(samples: &[StoredSample], paths: &[CallPath]) -> Vec<(u32, Vec<u8>)> {
+/// Sections of a chunk of samples.
+pub(super) fn sections(ChunkSamples { samples, paths, blocks }: &ChunkSamples) -> Vec<(u32, Vec<u8>)> {
     let number = |value: Option<u64>| value.map_or(0, |value| value.saturating_add(1));
-    let columns: [(u32, Column<'_>); 8] = [
+    let columns: [(u32, Column<'_>); 9] = [
         (sample_column::WEIGHT, &|sample| if sample.weight == 0 { 0 } else { number(Some(sample.weight)) }),
         (sample_column::ADDRESS_KNOWN, &|sample| sample.address.is_some().into()),
         (sample_column::ON_STACK, &|sample| number(sample.on_stack.map(u64::from))),
@@ -20,6 +21,7 @@ pub(super) fn sections(samples: &[StoredSample], paths: &[CallPath]) -> Vec<(u32
         (sample_column::CPU, &|sample| number(sample.cpu.map(u64::from))),
         (sample_column::PAGE_BYTES, &|sample| number(sample.page_bytes)),
         (sample_column::CALL_PATH, &|sample| number(sample.path.map(u64::from))),
+        (sample_column::BLOCK, &|sample| number(sample.block.map(u64::from))),
     ];
     let mut all = Vec::new();
     for (what, value) in columns {
@@ -38,22 +40,37 @@ pub(super) fn sections(samples: &[StoredSample], paths: &[CallPath]) -> Vec<(u32
         put_varint(&mut calls, call.module.into());
         put_varint(&mut calls, call.instruction.into());
     }
-    vec![(chunk_section::SAMPLES, all), (chunk_section::CALL_PATHS, calls)]
+    let mut found = vec![(chunk_section::SAMPLES, all), (chunk_section::CALL_PATHS, calls)];
+    if !blocks.is_empty() {
+        let mut all = Vec::new();
+        put_varint(&mut all, blocks.len() as u64);
+        for SampledBlock { address, bytes, begun, is_mapped, path } in blocks {
+            all.push(if *is_mapped { sampled_block_flag::MAPPED } else { 0 });
+            let numbers = [*address, *bytes, *begun, number(path.map(u64::from))];
+            numbers.into_iter().for_each(|number| put_varint(&mut all, number));
+        }
+        found.push((chunk_section::BLOCKS, all));
+    }
+    found
 }
 
-/// Fills in what sections say of samples, and returns the paths that these are said to have.
+/// Fills in what sections say of samples, and returns the paths and blocks that these are said to have.
 pub(super) fn read(
     sections: &Sections<'_>,
     samples: &mut [StoredSample],
     is_instruction: impl Fn(InstructionId) -> bool,
-) -> Result<Vec<CallPath>, Malformed> {
+) -> Result<(Vec<CallPath>, Vec<SampledBlock>), Malformed> {
     let paths = match sections.get(chunk_section::CALL_PATHS) {
         Some(reader) => paths(reader, is_instruction)?,
         None => Vec::new(),
     };
+    let blocks = match sections.get(chunk_section::BLOCKS) {
+        Some(reader) => blocks(reader, paths.len())?,
+        None => Vec::new(),
+    };
     // Those of accesses whose address is not known say nothing.
     let addresses: Vec<_> = samples.iter_mut().map(|sample| sample.address.take()).collect();
-    let Some(mut reader) = sections.get(chunk_section::SAMPLES) else { return Ok(paths) };
+    let Some(mut reader) = sections.get(chunk_section::SAMPLES) else { return Ok((paths, blocks)) };
     while reader.left() > 0 {
         let what = reader.u32()?;
         let mut column = Reader::new(reader.blob()?);
@@ -63,6 +80,7 @@ pub(super) fn read(
                 sample_column::ON_STACK => 2,
                 sample_column::CPU => u64::from(u32::MAX),
                 sample_column::CALL_PATH => paths.len() as u64,
+                sample_column::BLOCK => blocks.len() as u64,
                 _ => u64::MAX,
             };
             let value = column.up_to(most)?.checked_sub(1);
@@ -75,11 +93,24 @@ pub(super) fn read(
                 sample_column::CPU => sample.cpu = value.map(|value| value as u32),
                 sample_column::PAGE_BYTES => sample.page_bytes = value,
                 sample_column::CALL_PATH => sample.path = value.map(|value| value as u32),
+                sample_column::BLOCK => sample.block = value.map(|value| value as u32),
                 _ => break,
             }
         }
     }
-    Ok(paths)
+    Ok((paths, blocks))
+}
+
+fn blocks(mut reader: Reader<'_>, paths: usize) -> Result<Vec<SampledBlock>, Malformed> {
+    let count = reader.count()?;
+    let mut blocks = Vec::with_capacity(count);
+    for _ in 0..count {
+        let is_mapped = reader.u8()? & sampled_block_flag::MAPPED != 0;
+        let (address, bytes, begun) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let path = reader.optional_index(paths)?;
+        blocks.push(SampledBlock { address, bytes, begun, is_mapped, path });
+    }
+    Ok(blocks)
 }
 
 fn paths(

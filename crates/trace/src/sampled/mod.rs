@@ -11,10 +11,10 @@ mod recording;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use chunk::{Contents, samples as chunk_samples};
+pub(crate) use chunk::{ChunkSamples, Contents, samples as chunk_samples};
 pub use instructions::SampledCode;
 pub(crate) use instructions::{read, section};
-pub use recording::KnownPaths;
+pub use recording::{KnownBlocks, KnownPaths};
 
 /// The circumstances of samples, in a trace's manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,12 @@ pub struct SampledInfo {
     /// Times that the kernel took no samples for a while.
     #[serde(default)]
     pub throttled: u64,
+    /// Bytes of the smallest blocks of memory that were noted; none if no program noted any.
+    #[serde(default)]
+    pub least_block: Option<u64>,
+    /// Changes of blocks that could not be noted.
+    #[serde(default)]
+    pub lost_blocks: u64,
 }
 
 /// A file of code that was sampled.
@@ -157,6 +163,23 @@ pub struct StoredSample {
     pub page_bytes: Option<u64>,
     /// The calls that led to it: an index into [`SampledRecording::paths`].
     pub path: Option<u32>,
+    /// The block that the address lies in: an index into [`SampledRecording::blocks`].
+    pub block: Option<u32>,
+}
+
+/// A block of memory that a program took, in which samples lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SampledBlock {
+    /// Its first byte.
+    pub address: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Nanoseconds of the kernel's clock when it was taken.
+    pub begun: u64,
+    /// It was mapped, and is no block of the heap.
+    pub is_mapped: bool,
+    /// The calls that took it: an index into [`SampledRecording::paths`].
+    pub path: Option<u32>,
 }
 
 /// A thread that was sampled.
@@ -177,8 +200,10 @@ pub struct SampledRecording {
     pub modules: Vec<SampledModule>,
     /// Threads, those of a process one behind the other.
     pub threads: Vec<SampledThread>,
-    /// Calls that led to samples, in the order in which [`SampledRecording::samples`] need them.
+    /// Calls that led to samples and to their blocks, in the order in which [`SampledRecording::samples`] need them.
     pub paths: Vec<CallPath>,
+    /// Blocks of samples, in the order in which [`SampledRecording::samples`] need them.
+    pub blocks: Vec<SampledBlock>,
     /// Samples: those of a thread together, in the order of threads, and in the order of time.
     pub samples: Vec<StoredSample>,
 }

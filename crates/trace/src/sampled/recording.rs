@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{CallPath, InstructionId, SampledModule, SampledRecording, SampledThread, StoredSample, chunk};
+use super::chunk::{self, ChunkSamples};
+use super::{
+    CallPath, InstructionId, SampledBlock, SampledModule, SampledRecording, SampledThread, StoredSample,
+};
 use crate::decode::{Decoder, Loops};
 use crate::error::Error;
 use crate::index::ChunkRef;
@@ -31,9 +34,8 @@ impl SampledRecording {
         for samples in self.by_thread() {
             let (process, thread) = numbers.next().unwrap_or_default();
             for samples in samples.chunks(chunk::MOST) {
-                let (samples, paths) = self.with_own_paths(samples);
                 let is_access = |at| self.instruction(at).access.is_some();
-                let contents = chunk::contents(&samples, &paths, is_access);
+                let contents = chunk::contents(&self.with_own_lists(samples), is_access);
                 writer.append(process, thread, EncodedChunk::of_samples(contents, &mut packer))?;
             }
         }
@@ -106,15 +108,17 @@ impl SampledRecording {
         (0..self.threads.len() as u32).map(of).collect()
     }
 
-    /// Samples with indices into a list of the paths that they have alone.
-    fn with_own_paths(&self, samples: &[StoredSample]) -> (Vec<StoredSample>, Vec<CallPath>) {
-        let mut known = KnownPaths::default();
+    /// Samples with indices into lists of the paths and blocks that they have alone.
+    fn with_own_lists(&self, samples: &[StoredSample]) -> ChunkSamples {
+        let (mut paths, mut blocks) = (KnownPaths::default(), KnownBlocks::default());
         let own = |sample: &StoredSample| {
-            let path = sample.path.map(|path| known.take_over(path, &self.paths));
-            StoredSample { path, ..*sample }
+            let path = sample.path.map(|path| paths.take_over(path, &self.paths));
+            let block =
+                sample.block.map(|block| blocks.take_over(block, &self.blocks, &self.paths, &mut paths));
+            StoredSample { path, block, ..*sample }
         };
         let samples = samples.iter().map(own).collect();
-        (samples, known.paths)
+        ChunkSamples { samples, paths: paths.paths, blocks: blocks.blocks }
     }
 }
 
@@ -150,6 +154,41 @@ impl KnownPaths {
             parent = Some(self.number(CallPath { parent, ..of[path as usize] }));
         }
         parent.unwrap_or_default()
+    }
+}
+
+/// Blocks, each once.
+#[derive(Default)]
+pub struct KnownBlocks {
+    blocks: Vec<SampledBlock>,
+    numbers: HashMap<SampledBlock, u32>,
+}
+
+impl KnownBlocks {
+    /// The number of a block, which is new if it was not found before.
+    pub fn number(&mut self, block: SampledBlock) -> u32 {
+        *self.numbers.entry(block).or_insert_with(|| {
+            self.blocks.push(block);
+            self.blocks.len() as u32 - 1
+        })
+    }
+
+    /// All of them.
+    pub fn into_blocks(self) -> Vec<SampledBlock> {
+        self.blocks
+    }
+
+    /// The number of a block of another list, whose path is one of `of_paths`.
+    fn take_over(
+        &mut self,
+        block: u32,
+        of: &[SampledBlock],
+        of_paths: &[CallPath],
+        paths: &mut KnownPaths,
+    ) -> u32 {
+        let block = of[block as usize];
+        let path = block.path.map(|path| paths.take_over(path, of_paths));
+        self.number(SampledBlock { path, ..block })
     }
 }
 
@@ -189,21 +228,23 @@ impl Trace {
             modules,
             ..SampledRecording::default()
         };
-        let (mut known, mut problems) = (KnownPaths::default(), Vec::new());
+        let (mut known, mut blocks, mut problems) =
+            (KnownPaths::default(), KnownBlocks::default(), Vec::new());
         let mut decoder = Decoder::new(Loops::Unrolled);
         for chunk in chunks {
             match decoder.samples(self, chunk, |at| is_access(&found.modules, at)) {
-                Ok((samples, paths)) => {
-                    found.samples.extend(samples.into_iter().map(|sample| StoredSample {
-                        thread: chunk.thread.0,
-                        path: sample.path.map(|path| known.take_over(path, &paths)),
-                        ..sample
-                    }))
-                }
+                Ok(own) => found.samples.extend(own.samples.into_iter().map(|sample| {
+                    let path = sample.path.map(|path| known.take_over(path, &own.paths));
+                    let block = sample
+                        .block
+                        .map(|block| blocks.take_over(block, &own.blocks, &own.paths, &mut known));
+                    StoredSample { thread: chunk.thread.0, path, block, ..sample }
+                })),
                 Err(problem) => problems.push(problem),
             }
         }
         found.paths = known.paths;
+        found.blocks = blocks.blocks;
         Ok((found, problems))
     }
 }

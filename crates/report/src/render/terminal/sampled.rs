@@ -1,13 +1,16 @@
 //! Samples of a program that was not rebuilt, in words.
 
 use memlode_sample::data_source::DataLevel;
-use memlode_sample::{SampleReport, SampleShare, SampledCaller, SampledCost, SampledData, SampledSource};
+use memlode_sample::{
+    AllocationCall, SampleReport, SampleShare, SampledAllocation, SampledBlocks, SampledCaller, SampledCost,
+    SampledData, SampledSource,
+};
 
 use super::Style;
 use super::rows::NamedRows;
 use super::style::together;
 use crate::names::demangle_short;
-use crate::render::text::{brief, count, cut, cut_end, percent_of, printable};
+use crate::render::text::{brief, bytes, count, cut, cut_end, percent_of, printable};
 
 /// A smaller part of the time is not worth a sentence.
 const LEAST_TOLD: f64 = 0.02;
@@ -23,6 +26,7 @@ pub fn sampled(found: &SampleReport, style: Style) -> String {
         out += &style.warning_paragraph("note", &text);
     }
     out += &data(found, style);
+    out += &blocks(found, style);
     out += &lines(found, style);
     out += &functions(found, style);
     match exact(found) {
@@ -190,6 +194,13 @@ fn warnings(found: &SampleReport) -> Vec<String> {
             None => {}
         }
     }
+    if found.lost_blocks > 0 {
+        texts.push(format!(
+            "{} changes of blocks could not be noted, so some may have the name of an earlier one: take larger ones with \
+             --blocks",
+            count(found.lost_blocks)
+        ));
+    }
     if found.lost > 0 || found.throttled > 0 {
         texts.push(format!(
             "the kernel lost {} samples and paused {} times: take fewer with --rate",
@@ -280,6 +291,11 @@ fn data<'a>(found: &'a SampleReport, style: Style) -> String {
         )
     };
     let rows = found.data.iter().take(style.top).map(row).collect();
+    let block = |data: &SampledData| {
+        let of = data.allocated.as_ref().map(|allocated| format!("in {}", allocation(allocated)));
+        cut_end(&of.unwrap_or_default(), width + 18).into_owned()
+    };
+    let below = found.data.iter().take(style.top).map(block).collect();
     table(
         if found.is_time {
             "Data, by time at the instructions that touch it"
@@ -288,11 +304,45 @@ fn data<'a>(found: &'a SampleReport, style: Style) -> String {
         },
         &["data", "mostly at"],
         rows,
-        Vec::new(),
+        below,
         found.data.len(),
         found,
         style,
     )
+}
+
+/// "heap block from build at network.h:35 ← main at main.c:7".
+fn allocation(of: &SampledAllocation) -> String {
+    let kind = if of.is_mapped { "memory mapped by" } else { "heap block from" };
+    let one = |call: &AllocationCall| {
+        let name = match call.function.as_str() {
+            "" => "?".to_owned(),
+            name => brief(&printable(&demangle_short(name))),
+        };
+        match call.line {
+            0 => name,
+            line => printable(&format!("{name} at {}:{line}", base_name(&call.file))).into_owned(),
+        }
+    };
+    match &of.calls[..] {
+        [] => format!("{kind} calls that are not known"),
+        calls => format!("{kind} {}", calls.iter().map(one).collect::<Vec<_>>().join(" ← ")),
+    }
+}
+
+fn blocks(found: &SampleReport, style: Style) -> String {
+    let width = room(style);
+    let rows = found.blocks.iter().take(style.top).map(|row| {
+        let data = row.data.as_deref().map_or(String::new(), |data| brief(&printable(data)));
+        let name = allocation(&row.allocated);
+        (vec![cut_end(&name, 2 * width / 3).into_owned(), cut(&data, width / 3).into_owned()], row.time, None)
+    });
+    let size = |row: &SampledBlocks| match row.blocks {
+        1 => format!("1 block of {}", bytes(row.bytes)),
+        n => format!("{} blocks of {} together", count(n as u64), bytes(row.bytes)),
+    };
+    let below = found.blocks.iter().take(style.top).map(size).collect();
+    table("Blocks", &["block", "data"], rows.collect(), below, found.blocks.len(), found, style)
 }
 
 fn lines(found: &SampleReport, style: Style) -> String {

@@ -1,0 +1,77 @@
+//! The library that notes a sampled program's blocks: whether the program can load it, and the way to have it loaded.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use memlode_sample::BlockNotes;
+use memlode_symbols::{Loading, loading};
+
+use crate::driver::toolchain::search_path;
+use crate::install::Install;
+use crate::term;
+
+/// Bits of a file's mode that let a program run as another user or group.
+const OTHER_USER: u32 = 0o6000;
+
+/// The library, and the memory for its notes.
+pub struct Preload {
+    library: PathBuf,
+    /// The memory, which is read while the program runs.
+    pub notes: BlockNotes,
+}
+
+impl Preload {
+    /// Makes the memory for notes of blocks of at least `least` bytes. Where there can be no notes, it says why.
+    pub fn of(program: &OsStr, least: u64) -> Option<Preload> {
+        let made = Install::find().map_err(|why| why.to_string()).and_then(|install| {
+            let library = install.blocks();
+            obstacle(program, &library).map_or(Ok(()), Err)?;
+            let notes = BlockNotes::create(least).map_err(|why| why.to_string())?;
+            Ok(Preload { library, notes })
+        });
+        match made {
+            Ok(made) => Some(made),
+            Err(why) => {
+                term::note(&format!("heap blocks have no names: {why}"));
+                None
+            }
+        }
+    }
+
+    /// Makes a program load the library, before others that it is to load.
+    pub fn add_to(&self, command: &mut Command) {
+        let mut libraries = OsString::from(&self.library);
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        command.env("LD_PRELOAD", libraries).env("MEMLODE_BLOCKS", self.notes.name());
+    }
+}
+
+/// Why a program would not load the library.
+fn obstacle(program: &OsStr, library: &Path) -> Option<String> {
+    let shown = library.display();
+    if !library.exists() {
+        return Some(format!("{shown} is not there; build memlode with `make build`, or set MEMLODE_HOME"));
+    }
+    if library.as_os_str().as_encoded_bytes().iter().any(|byte| b": \t\n".contains(byte)) {
+        return Some(format!("a path with a blank or a colon cannot be preloaded, as {shown}"));
+    }
+    // The system says by itself that there is no such program.
+    let path = search_path(program)?;
+    let shown = path.display();
+    if path.metadata().is_ok_and(|file| file.mode() & OTHER_USER != 0) {
+        return Some(format!(
+            "{shown} runs as another user or group (setuid), and such programs preload nothing"
+        ));
+    }
+    match loading(&path) {
+        Ok(Loading::Static) => {
+            Some(format!("{shown} is linked statically, and such programs preload nothing"))
+        }
+        _ => None,
+    }
+}
