@@ -311,10 +311,11 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
                         FAM.getResult<LoopAnalysis>(F), FAM.getResult<ScalarEvolutionAnalysis>(F),
                         FAM.getResult<TargetIRAnalysis>(F)});
   findFeeds(P, FAM.getResult<LoopAnalysis>(F), FAM.getResult<DominatorTreeAnalysis>(F));
-  if (Sites.frames() && How != Options::Mode::Call)
-    findCalls(P, Callees, TLI);
+  // Both add segments, and calls are told by the last one in front of them.
   if (How != Options::Mode::Call)
     findUnrecorded(P, Accesses, S->Functions, Skipped, TLI);
+  if (Sites.frames() && How != Options::Mode::Call)
+    findCalls(P, Callees, TLI);
 
   if (How == Options::Mode::Call || How == Options::Mode::Both)
     emitCalls(F, P, Into);
