@@ -72,6 +72,14 @@ int64_t fragmentBytes(const DIExpression *E) {
   return F ? static_cast<int64_t>(F->OffsetInBits / 8) : 0;
 }
 
+} // namespace
+
+std::string nameOf(const DILocalVariable &Var) {
+  return Var.isArtificial() && Var.getName().starts_with(".") ? ".omp" : Var.getName().str();
+}
+
+namespace {
+
 void addressPlace(const DbgVariableRecord &R, const DIExpression *E, SmallVectorImpl<Place> &Out) {
   Recipe How = readExpression(E);
   const DILocalVariable *Var = R.getVariable();
@@ -79,7 +87,7 @@ void addressPlace(const DbgVariableRecord &R, const DIExpression *E, SmallVector
     return;
   Place P;
   P.Type = Var->getType();
-  P.Text = Var->getName().str();
+  P.Text = nameOf(*Var);
   P.Indirect = How.Deref;
   P.Beyond = How.Beyond;
   P.Offset = How.Deref ? -How.Offset : fragmentBytes(R.getExpression()) - How.Offset;
@@ -97,7 +105,7 @@ void valuePlace(const DbgVariableRecord &R, SmallVectorImpl<Place> &Out) {
   Place P;
   P.Variable = Var;
   P.Frame = R.getDebugLoc()->getInlinedAt();
-  P.Text = Var->getName().str();
+  P.Text = nameOf(*Var);
   if (How.Deref) {
     if (How.Beyond)
       return;

@@ -33,6 +33,10 @@ struct Place {
   const llvm::DILocation *Frame = nullptr;
 };
 
+/// The name of a variable. Those that clang makes for OpenMP (`.omp.lb`, `.global_tid.`) share one: which of
+/// them it is tells nobody anything.
+std::string nameOf(const llvm::DILocalVariable &Var);
+
 /// The debug records of one function by the value they speak of.
 class DebugRecords {
 public:

@@ -266,7 +266,7 @@ void PointerWalk::fromArgument(const Argument &A, Places &Out) {
   P.Distance = 1;
   for (const DINode *N : SP->getRetainedNodes())
     if (auto *Var = dyn_cast<DILocalVariable>(N); Var && Var->getArg() == Position) {
-      P.Text = Var->getName().str();
+      P.Text = nameOf(*Var);
       P.Variable = Var;
     }
   Out.push_back(std::move(P));
