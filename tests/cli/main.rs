@@ -60,6 +60,7 @@ mod waiting;
 mod whatif;
 mod whatif_embedded;
 mod whatif_objects;
+mod whatif_placement;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,8 @@ fn memlode() -> Command {
         command.env_remove(variable);
     }
     // What is tested is what is computed; tests/cli/results.rs tests what is kept.
-    command.env("NO_COLOR", "1").env("MEMLODE_RESULTS", "off");
+    // Nor does it depend on the machine of the tests.
+    command.env("NO_COLOR", "1").env("MEMLODE_RESULTS", "off").env("MEMLODE_CALIBRATE", "off");
     command
 }
 

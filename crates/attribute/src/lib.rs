@@ -36,7 +36,7 @@ pub use count::engine::Engine;
 pub use count::map::{AddressMap, MappedPiece, ObjectRef};
 pub use count::profiler::{LoadedGlobal, Profiler};
 pub use counts::Counts;
-pub use drive::heap_calls::{HeapCall, MadeBlock, first_uses, heap_calls};
+pub use drive::heap_calls::{HeapCall, MadeBlock, first_uses, heap_calls, heap_calls_in};
 pub use drive::simulation::Simulation;
 pub use drive::source::{Source, has_gaps};
 pub use drive::window::Window;

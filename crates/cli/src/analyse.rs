@@ -19,6 +19,7 @@ use memlode_trace::Trace;
 
 use crate::accesses;
 use crate::args::part::Part;
+use crate::host;
 use crate::term;
 
 /// The question.
@@ -75,7 +76,7 @@ pub struct Analysed {
 impl Job {
     /// Finds the machine. A mistyped name is reported before minutes of work.
     pub fn new(machine: &str, wanted: impl FnOnce(&Machine) -> Result<Wanted>) -> Result<Job> {
-        let machine = Machine::find(machine)?;
+        let machine = host::machine(machine)?;
         Ok(Job { wanted: wanted(&machine)?, machine, by_path: false })
     }
 

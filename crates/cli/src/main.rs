@@ -19,6 +19,7 @@ mod door;
 mod driver;
 mod exported;
 mod handles;
+mod host;
 mod install;
 mod interrupt;
 #[cfg(feature = "measure")]

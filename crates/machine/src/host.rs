@@ -23,15 +23,27 @@ pub struct HostSources {
     pub cpuid: Vec<CpuidCache>,
     /// The file of [`measured_file`], whether there is one or not.
     pub measured: Option<PathBuf>,
+    /// The folder of [`kept_folder`], whether there is one or not.
+    pub kept: Option<PathBuf>,
 }
 
 /// Returns the file in which `memlode machine calibrate` keeps its results: `memlode/host.toml` in
 /// `$XDG_CONFIG_HOME`, else in `$HOME/.config`. `None` if neither variable is set to an absolute
 /// path.
 pub fn measured_file() -> Option<PathBuf> {
+    users_folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("memlode/host.toml"))
+}
+
+/// Returns the folder in which measurements that commands make by themselves are kept, a file for
+/// each processor: `memlode` in `$XDG_CACHE_HOME`, else in `$HOME/.cache`. `None` if neither variable
+/// is set to an absolute path.
+pub fn kept_folder() -> Option<PathBuf> {
+    users_folder("XDG_CACHE_HOME", ".cache").map(|cache| cache.join("memlode"))
+}
+
+fn users_folder(variable: &str, at_home: &str) -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-    config.map(|config| config.join("memlode/host.toml"))
+    folder(variable).or_else(|| Some(folder("HOME")?.join(at_home)))
 }
 
 impl Default for HostSources {
@@ -41,6 +53,7 @@ impl Default for HostSources {
             proc: "/proc".into(),
             cpuid: cpuid::read(),
             measured: measured_file(),
+            kept: kept_folder(),
         }
     }
 }
@@ -53,18 +66,36 @@ struct Found {
 }
 
 impl HostSources {
-    /// The file of calibration, if it is of this processor; else the description from the system.
+    /// The file of calibration, if it is of this processor; else what was measured and kept; else
+    /// the description from the system.
     pub fn detect(&self) -> Machine {
         let mut notes = Vec::new();
-        match self.measured(&mut notes) {
-            Some(machine) => machine,
-            None => self.described(notes),
+        if let Some(machine) = self.measured(self.measured.as_ref(), &mut notes) {
+            return machine;
         }
+        let described = self.described(notes);
+        self.measured(self.kept_file(&described).as_ref(), &mut Vec::new()).unwrap_or(described)
     }
 
-    /// The machine of the file of calibration, unless there is none or it is of another processor.
-    fn measured(&self, notes: &mut Vec<String>) -> Option<Machine> {
-        let path = self.measured.as_ref()?;
+    /// Returns the file in which measurements of a machine are kept: one for each processor, number
+    /// of cores, and caches. `None` if the kernel does not name the processor, or there is no folder.
+    pub fn kept_file(&self, described: &Machine) -> Option<PathBuf> {
+        let identity = described.identities.first()?;
+        let models =
+            identity.models.iter().map(|range| range.start().to_string()).collect::<Vec<_>>().join("-");
+        let family = identity.family.map_or(String::new(), |family| format!("-{family}"));
+        let caches =
+            described.levels.iter().map(|level| format!("-{}k{}", level.bytes >> 10, level.shared_by));
+        let caches: String = caches.collect();
+        let name = format!("host-{}{family}-{models}-{}{caches}.toml", identity.vendor, described.cores);
+        let plain =
+            |letter: char| if letter.is_ascii_alphanumeric() || "-.".contains(letter) { letter } else { '_' };
+        self.kept.as_ref().map(|folder| folder.join(name.chars().map(plain).collect::<String>()))
+    }
+
+    /// The machine of a file of calibration, unless there is none or it is of another processor.
+    fn measured(&self, path: Option<&PathBuf>, notes: &mut Vec<String>) -> Option<Machine> {
+        let path = path?;
         let file = path.display().to_string();
         let text = match memlode_files::read_text(path, memlode_files::SMALL) {
             Ok(text) => text,

@@ -29,7 +29,7 @@ pub use crate::core_parts::{InFlight, TlbArray};
 pub use built_in::names;
 pub use costs::{Constant, Costs, MOST_SPREAD, SharingCosts};
 pub use cpuid::CpuidCache;
-pub use host::{HostSources, measured_file};
+pub use host::{HostSources, kept_folder, measured_file};
 pub use machine::{Identity, LatencySpreads, Level, Machine, MachineError, Provenance};
 pub use memlode_simulate::{Coherence, Inclusion, Prefetch, Replacement, Write};
 pub use rules::{Allocate, Rules};

@@ -187,8 +187,8 @@ impl Machine {
         file::read(text, file)
     }
 
-    /// The host machine: the file that `memlode machine calibrate` wrote for this processor, or the
-    /// system's description. Never fails: missing facts are taken from the built-in machine of the
+    /// The host machine: the file that `memlode machine calibrate` wrote for this processor, what a
+    /// command measured and kept, or the system's description. Never fails: missing facts are taken from the built-in machine of the
     /// same processor, else from `generic`; `sources` and each level's `provenance` record that.
     pub fn host() -> Machine {
         HostSources::default().detect()

@@ -51,8 +51,14 @@ impl Tree {
 
     fn detect_with(&self, cpuid: Vec<CpuidCache>) -> Machine {
         let root = |name: &str| self.0.path().join(name);
-        HostSources { sys: root("sys"), proc: root("proc"), cpuid, measured: Some(root("host.toml")) }
-            .detect()
+        let (measured, kept) = (Some(root("host.toml")), Some(root("cache")));
+        HostSources { sys: root("sys"), proc: root("proc"), cpuid, measured, kept }.detect()
+    }
+
+    /// The file in which a measurement is kept, as a path in the tree.
+    fn kept_file(&self, described: &Machine) -> String {
+        let sources = HostSources { kept: Some("cache".into()), ..HostSources::default() };
+        sources.kept_file(described).expect("a file").display().to_string()
     }
 
     fn detect(&self) -> Machine {
@@ -308,7 +314,7 @@ fn nonsense_in_the_tree_falls_back_on_what_is_known() {
 /// calibration is another test's subject.
 #[test]
 fn the_real_host() {
-    let machine = HostSources { measured: None, ..HostSources::default() }.detect();
+    let machine = HostSources { measured: None, kept: None, ..HostSources::default() }.detect();
     assert_eq!(machine.name, "host");
     assert!(machine.cores >= 1 && machine.page_bytes >= 4096);
     assert!(machine.levels[0].bytes >= 4 * KIB);
@@ -348,4 +354,28 @@ fn what_was_measured_here_is_the_host_and_nothing_else_is() {
     tree.take("host.toml");
     tree.put("host.toml/a", "");
     refused("host.toml cannot be read");
+}
+
+#[test]
+fn what_was_kept_is_the_host_of_the_same_processor_unless_another_was_calibrated() {
+    let tree = Tree::new();
+    tree.x86("AuthenticAMD", "AMD EPYC 7763 64-Core Processor", 25, 1, 2);
+    let described = tree.detect();
+    let measured = |latency: u32| {
+        let mut measured = described.clone();
+        measured.levels[0].latency_cycles = latency;
+        measured.levels[0].latency_spread = Some(0.02);
+        measured.to_toml()
+    };
+    tree.put(&tree.kept_file(&described), &measured(3));
+    assert_eq!(tree.detect().levels[0].latency_cycles, 3);
+    tree.put("host.toml", &measured(5));
+    assert_eq!(tree.detect().levels[0].latency_cycles, 5);
+    tree.take("host.toml");
+    // A damaged file is as none, and another processor has another one.
+    tree.put(&tree.kept_file(&described), "cores = ");
+    assert_eq!(tree.detect().levels[0].latency_cycles, described.levels[0].latency_cycles);
+    tree.put(&tree.kept_file(&described), &measured(3));
+    tree.x86("AuthenticAMD", "AMD EPYC 9654 96-Core Processor", 25, 17, 2);
+    assert_ne!(tree.detect().levels[0].latency_spread, Some(0.02));
 }

@@ -37,6 +37,7 @@
 
 pub mod check;
 mod crew;
+mod excerpt;
 mod live;
 mod moments;
 mod order;
@@ -46,6 +47,7 @@ mod strides;
 mod walks;
 
 pub use crew::Replayed;
+pub use excerpt::{Excerpt, stretches};
 pub use live::{LiveStore, LiveTrace, live};
 pub use moments::{Inside, Moment, moments};
 pub use order::Replay;

@@ -68,6 +68,21 @@ impl FreshMemory {
         found
     }
 
+    /// Estimates that of a whole trace under a plan, of which there is no profile.
+    #[must_use]
+    pub fn grown(&self, plan: &Plan, footprint: Footprint) -> FreshMemory {
+        let growth = footprint.after as f64 / footprint.before.max(1) as f64;
+        let mut found = self.clone();
+        for (home, fresh) in &mut found.0 {
+            if plan.subject(home).is_some_and(is_edited) {
+                fresh.bytes *= growth;
+                fresh.touched.lines *= growth;
+                fresh.touched.scattered *= growth;
+            }
+        }
+        found
+    }
+
     /// Returns the cycles that it costs the kernel, if the objects of some homes lie in pages of other sizes.
     pub fn cycles(&self, machine: &Machine, pages: &FxHashMap<Home, u64>) -> f64 {
         let line = f64::from(machine.line_bytes);

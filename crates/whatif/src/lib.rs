@@ -26,8 +26,8 @@
 //! model of it, which can be seeded. `fresh` counts the kernel's work for fresh pages. `values` has
 //! the values of members, where they were recorded. `remedies` propose edits of the data that a
 //! trace waits for, one file each. `advise` tries them and keeps the worthwhile ones, for a `host`
-//! that shows progress. `noise` places the same objects by 20 seeds on a part of the trace, and
-//! keeps the differences beside the trace.
+//! that shows progress. `part` has stretches of the trace, spread over it, that are replayed quickly.
+//! `noise` places the same objects by 20 seeds there, and keeps the differences beside the trace.
 
 pub mod advise;
 pub mod aliased;
@@ -45,6 +45,7 @@ pub mod hot_cold;
 pub mod moved;
 pub mod named;
 pub mod noise;
+pub mod part;
 pub mod placement;
 pub mod plan;
 pub mod predict;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Cycles of a part of a trace under other placements of the same objects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
-    /// Chunks of the part.
+    /// Chunks up to the end of the part.
     pub chunks: usize,
     /// Its accesses, about.
     pub accesses: u64,
@@ -108,7 +108,7 @@ impl Noise {
 }
 
 /// The version of the cost model: noise of another version is not used.
-const COST: &str = "the cost model of reports, a site's own misses overlapping";
+const COST: &str = "the cost model of reports, a site's own misses overlapping, on stretches of the run";
 
 fn file(machine: &Machine, rules: &str) -> PathBuf {
     let known = format!("{}\n{COST}\n{:?}\n{rules}", env!("CARGO_PKG_VERSION"), machine);

@@ -8,29 +8,25 @@ use memlode_attribute::setup::{NamedMemory, NamedPages, RuleChoice, Setup};
 use memlode_attribute::sharing::{Order, Relocation, SharingProfile, sharing_moved};
 use memlode_attribute::simulators::ImpossibleMachine;
 use memlode_attribute::{
-    AddressMap, AliasRow, CostModel, HeapCall, Home, Parallelism, Profile, Simulation, Source, UnderEdit,
-    has_gaps, heap_calls,
+    AddressMap, AliasRow, CostModel, Home, Parallelism, Profile, Simulation, Source, UnderEdit, has_gaps,
 };
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
-use crate::allocator::AllocatorModel;
 use crate::cost::Cycles;
 use crate::fresh::FreshMemory;
 use crate::host::Host;
 use crate::moved::Moved;
 use crate::noise::{Noise, Pairs};
-use crate::placement::{Allocators, Footprint, place, place_calls};
+use crate::part::TracePart;
+use crate::placement::{Allocators, Footprint, place};
 use crate::plan::Plan;
 use crate::side_by_side::SideBySide;
 
 /// Placements of the same objects that are tried to see what placement alone changes.
 pub const PLACEMENTS: usize = 20;
-
-/// Number of accesses that is enough for that.
-const PART: u64 = 500_000;
 
 /// A trace, and how it is simulated.
 pub struct Predictor<'a> {
@@ -81,11 +77,11 @@ impl Predictor<'_> {
     /// # Errors
     /// That the machine cannot be simulated.
     pub fn as_it_is(&self, watch: impl Fn(usize) + Sync) -> Result<(Profile, Replayed), Unpredictable> {
-        self.count(self.setup, None, usize::MAX, watch)
+        self.count(self.setup, None, watch)
     }
 
     /// The machine's set-up with the pages of a plan, which are on the memory nodes that it says.
-    fn setup_under(&self, plan: &Plan, moved: &Moved) -> Option<Setup> {
+    pub(crate) fn setup_under(&self, plan: &Plan, moved: &Moved) -> Option<Setup> {
         let mut setup = self.setup?.clone();
         setup.homes.ranges.extend(moved.node_ranges(self.machine.nodes, setup.pages.page_bytes));
         let pages = plan.pages().into_iter();
@@ -111,7 +107,7 @@ impl Predictor<'_> {
         let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
         let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
         let setup = self.setup_under(plan, &moved);
-        let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), usize::MAX, watch)?;
+        let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), watch)?;
         Ok(Prediction { profile, replayed, moved, footprint })
     }
 
@@ -151,21 +147,18 @@ impl Predictor<'_> {
     /// That the machine cannot be simulated, or the blocks not be placed.
     pub fn aliases(
         &self,
-        part: &TraceStart,
+        part: &TracePart,
         plan: Option<&Plan>,
     ) -> Result<Vec<AliasRow<Home>>, Unpredictable> {
         if self.machine.in_flight.is_none() {
             return Ok(Vec::new());
         }
-        let mut model = |_| Ok(Box::new(AllocatorModel::new(None)) as Box<_>);
-        let calls = (&part.calls[..], part.chunks);
-        let place = |plan| place_calls(&self.trace, plan, calls, self.threads.saturating_sub(1), &mut model);
-        let moved = plan.map(place).transpose().map_err(Unpredictable::Placement)?;
+        let moved = plan.map(|plan| part.placed_under(self, plan, None)).transpose()?;
         let setup = Setup { rules: RuleChoice::Lru, ..Setup::of(self.machine) };
-        let watch = |done: usize| self.go_on(done, part.chunks);
-        let source = Source::Stored(self.trace.clone());
+        let (source, chunks) = part.replayed();
+        let watch = |done: usize| self.go_on(done, chunks);
         let map = moved.as_ref().map(|(moved, _)| moved as &dyn AddressMap);
-        let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
+        let simulation = Simulation::of(source, self.machine).threads(self.threads).under(map);
         let (found, _) = simulation.causes(&setup, watch)?;
         Ok(found.aliases(|cell| found.profile.classes[cell.class.0 as usize].home.clone()))
     }
@@ -177,7 +170,7 @@ impl Predictor<'_> {
 
     /// Returns the costs of a profile of this trace under a plan, if it has this parallelism as it is.
     pub fn costs_under(&self, profile: &Profile, plan: &Plan, parallelism: &Parallelism) -> CostModel {
-        let edit = UnderEdit { parallelism: parallelism.clone(), pages: plan.pages() };
+        let edit = UnderEdit { parallelism: parallelism.clone(), pages: plan.pages(), touched_bytes: None };
         CostModel::under_edit(profile, self.trace.sites(), self.machine, &edit)
     }
 
@@ -203,7 +196,7 @@ impl Predictor<'_> {
     }
 
     /// The kernel's cycles for the fresh memory of this trace as it is.
-    fn fresh_cycles(&self, profile: &Profile) -> f64 {
+    pub(crate) fn fresh_cycles(&self, profile: &Profile) -> f64 {
         FreshMemory::of(profile).cycles(self.machine, &FxHashMap::default())
     }
 
@@ -220,27 +213,24 @@ impl Predictor<'_> {
     }
 
     /// Finds how far a run's cycles vary with the placement of its objects alone, on a part of the
-    /// trace with this profile.
+    /// trace.
     ///
     /// # Errors
     /// That the machine cannot be simulated.
-    pub fn noise(&self, whole: &Profile) -> Result<Noise, Unpredictable> {
-        let part = self.part(PART, whole)?;
+    pub fn noise(&self, part: &TracePart) -> Result<Noise, Unpredictable> {
         let plain = Plan::default();
         let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
         let placed = side_by_side(self, &seeds, |predictor, &seed| part.under(predictor, &plain, Some(seed)));
         let run: Result<Vec<f64>, Unpredictable> =
             placed.into_iter().map(|cycles| Ok(cycles?.run / part.cycles.run.max(1.0))).collect();
-        let run = run?;
-        Ok(Noise { chunks: part.chunks, accesses: part.accesses, run })
+        Ok(Noise { chunks: part.chunks(), accesses: part.accesses, run: run? })
     }
 
-    /// Finds what a plan changes on a part of the trace with this profile, by placement.
+    /// Finds what a plan changes on a part of the trace, by placement.
     ///
     /// # Errors
     /// That the machine cannot be simulated, or the blocks not be placed.
-    pub fn pairs(&self, plan: &Plan, whole: &Profile) -> Result<Pairs, Unpredictable> {
-        let part = self.part(PART, whole)?;
+    pub fn pairs(&self, plan: &Plan, part: &TracePart) -> Result<Pairs, Unpredictable> {
         let plain = Plan::default();
         let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
         let ratios = side_by_side(self, &seeds, |predictor, &seed| {
@@ -251,64 +241,29 @@ impl Predictor<'_> {
         Ok(Pairs { ratios: ratios? })
     }
 
-    /// The beginning of the trace with this profile: a number of accesses, and a chunk more at
-    /// most.
-    ///
-    /// # Errors
-    /// That the machine cannot be simulated.
-    pub fn part(&self, most: u64, whole: &Profile) -> Result<TraceStart, Unpredictable> {
-        let mut accesses = 0_u64;
-        let mut chunks = 0;
-        for chunk in self.trace.chunks() {
-            if accesses >= most {
-                break;
-            }
-            chunks += 1;
-            accesses += chunk.accesses();
-        }
-        let mut calls = Vec::new();
-        heap_calls(&self.trace, chunks, self.threads.saturating_sub(1), |call| {
-            calls.push(call);
-            ControlFlow::Continue(())
-        });
-        // By the same road as its placements: others may be a few chunks further when they stop.
-        let (profile, _) = self.count(self.setup, Some(&Moved::default()), chunks, |_| {})?;
-        let costs = self.costs(&profile);
-        // Programs get their memory when they begin, and a beginning stands for the whole.
-        let accesses_of =
-            |of: &Profile| of.cells.iter().map(|cell| cell.counts.accesses()).sum::<u64>() as f64;
-        let kernel = self.fresh_cycles(&profile);
-        let expected = self.fresh_cycles(whole) * accesses_of(&profile) / accesses_of(whole).max(1.0);
-        let fresh_share = if kernel > 0.0 { expected / kernel } else { 0.0 };
-        let mut part = TraceStart {
-            chunks,
-            accesses,
-            is_whole: chunks == self.trace.chunks().len(),
-            calls,
-            cycles: Cycles::of(&profile, &costs, self.machine, kernel * fresh_share),
-            placed: Cycles::default(),
-            fresh: FreshMemory::of(&profile),
-            fresh_share,
-            parallelism: costs.parallelism().clone(),
-        };
-        part.placed = part.under(self, &Plan::default(), None)?;
-        Ok(part)
-    }
-
-    /// Counts a number of chunks.
+    /// Counts all of the trace.
     fn count(
         &self,
         setup: Option<&Setup>,
         map: Option<&dyn AddressMap>,
+        watch: impl Fn(usize) + Sync,
+    ) -> Result<(Profile, Replayed), Unpredictable> {
+        self.count_of(&Source::Stored(self.trace.clone()), (setup, map), usize::MAX, watch)
+    }
+
+    /// Counts a number of chunks of a source, with objects moved.
+    pub(crate) fn count_of(
+        &self,
+        source: &Source,
+        (setup, map): (Option<&Setup>, Option<&dyn AddressMap>),
         chunks: usize,
         watch: impl Fn(usize) + Sync,
     ) -> Result<(Profile, Replayed), Unpredictable> {
-        let source = Source::Stored(self.trace.clone());
         let watch = |done: usize| {
             watch(done);
             self.go_on(done, chunks)
         };
-        let simulation = Simulation::of(&source, self.machine).threads(self.threads).under(map);
+        let simulation = Simulation::of(source, self.machine).threads(self.threads).under(map);
         let counted = match setup {
             None => simulation.count(watch)?,
             Some(setup) => {
@@ -354,55 +309,4 @@ pub fn side_by_side<T: Sync, R: Send>(
     let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
     answers.sort_by_key(|(number, _)| *number);
     answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
-/// The beginning of a trace, and what was counted of it.
-pub struct TraceStart {
-    /// Number of its chunks.
-    pub chunks: usize,
-    /// Number of its accesses, about.
-    pub accesses: u64,
-    /// True if it is all of the trace.
-    pub is_whole: bool,
-    /// Its allocation calls.
-    calls: Vec<HeapCall>,
-    /// Its cycles as it is.
-    pub cycles: Cycles,
-    /// Its cycles when its blocks are placed by the model, as those of candidates are.
-    pub placed: Cycles,
-    /// The fresh memory that it has as it is.
-    fresh: FreshMemory,
-    /// The part of the kernel's work for it that is charged to this many accesses.
-    fresh_share: f64,
-    /// The parallelism of its misses as it is.
-    parallelism: Parallelism,
-}
-
-impl TraceStart {
-    /// The cycles of the part under a plan, placed by the model of glibc's malloc.
-    ///
-    /// # Errors
-    /// That the machine cannot be simulated.
-    pub fn under(
-        &self,
-        predictor: &Predictor<'_>,
-        plan: &Plan,
-        seed: Option<u64>,
-    ) -> Result<Cycles, Unpredictable> {
-        let mut model = |_| Ok(Box::new(AllocatorModel::new(seed)) as Box<_>);
-        let placed = place_calls(
-            &predictor.trace,
-            plan,
-            (&self.calls, self.chunks),
-            predictor.threads.saturating_sub(1),
-            &mut model,
-        );
-        let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
-        let setup = predictor.setup_under(plan, &moved);
-        let (profile, _) = predictor.count(setup.as_ref(), Some(&moved), self.chunks, |_| {})?;
-        let costs = predictor.costs_under(&profile, plan, &self.parallelism);
-        let fresh = self.fresh.under(&profile, plan, footprint);
-        let kernel = fresh.cycles(predictor.machine, &plan.pages()) * self.fresh_share;
-        Ok(Cycles::of(&profile, &costs, predictor.machine, kernel))
-    }
 }

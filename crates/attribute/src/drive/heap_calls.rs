@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use memlode_replay::{Piece, PieceEnd, Replay, Replayed, Shards};
+use memlode_replay::{Excerpt, Piece, PieceEnd, Replay, Replayed, Shards};
 use memlode_trace::Trace;
 use memlode_trace::event::{Mark, ProcessId, ThreadId};
 use memlode_trace::sites::SiteId;
@@ -69,6 +69,18 @@ pub fn heap_calls(
         })
     };
     trace.interleave_shards(&Shards::one(), workers, vec![consume])
+}
+
+/// Returns the allocation calls up to the end of an excerpt of a trace, in replay order.
+pub fn heap_calls_in(trace: &Trace, excerpt: &Excerpt) -> Vec<HeapCall> {
+    let (mut calls, mut found) = (Calls::new(trace), Vec::new());
+    for piece in excerpt.pieces() {
+        let _ = calls.piece(&piece, &mut |call| {
+            found.push(call);
+            ControlFlow::Continue(())
+        });
+    }
+    found
 }
 
 /// Returns the blocks of each process that accesses of some sites use, by number, in the order of

@@ -91,7 +91,8 @@ impl<'a> Simulation<'a> {
         if !gaps && map.is_none() {
             empty = empty.with_residencies(FOLLOWED_ONE_OF);
         }
-        let shards = match gaps || map.is_some() {
+        let is_excerpt = matches!(source, Source::Excerpt { .. });
+        let shards = match gaps || map.is_some() || is_excerpt {
             true => Shards::one(),
             false => {
                 let at_most = |count| Shards::new(count, empty.shard_bits(), Shape::of(&empty.levels()[0]));
@@ -212,9 +213,13 @@ impl<'a> Simulation<'a> {
         watch: impl FnMut(usize) -> ControlFlow<()> + Send,
     ) -> Replayed {
         match (self.map, self.source) {
-            (Some(map), Source::Stored(trace)) => {
+            (Some(map), Source::Stored(trace) | Source::Excerpt { trace, .. }) => {
                 let type_bytes = trace.sites().types().iter().map(|ty| ty.bytes).collect();
-                self.observe(profiler, &mut Mapped::new(map, type_bytes), helpers, watch)
+                let mut mapped = Mapped::new(map, type_bytes);
+                if matches!(self.source, Source::Excerpt { .. }) {
+                    mapped = mapped.examining_all();
+                }
+                self.observe(profiler, &mut mapped, helpers, watch)
             }
             _ => self.observe(profiler, &mut Direct, helpers, watch),
         }

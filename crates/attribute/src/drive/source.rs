@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use memlode_replay::{LiveTrace, Piece, Replay, Replayed, Shards};
+use memlode_replay::{Excerpt, LiveTrace, Piece, Replay, Replayed, Shards};
 use memlode_trace::{ChunkRef, Trace};
 
 /// A source of pieces of chunks; the simulation need not know whether the trace is complete.
@@ -11,6 +11,14 @@ use memlode_trace::{ChunkRef, Trace};
 pub enum Source {
     /// A trace directory.
     Stored(Arc<Trace>),
+    /// Stretches of one, which are decoded already. Caches keep what they hold from one stretch to
+    /// the next.
+    Excerpt {
+        /// The trace.
+        trace: Arc<Trace>,
+        /// Its stretches.
+        excerpt: Arc<Excerpt>,
+    },
     /// A trace that is still written. It is replayed until it is complete.
     Live {
         /// The reader's end.
@@ -30,7 +38,7 @@ impl Source {
     /// Reads the trace, as far as it is known. A writer waits meanwhile.
     pub fn look<T>(&self, at: impl FnOnce(&Trace) -> T) -> T {
         match self {
-            Source::Stored(trace) => at(trace),
+            Source::Stored(trace) | Source::Excerpt { trace, .. } => at(trace),
             Source::Live { trace, .. } => trace.look(at),
         }
     }
@@ -39,7 +47,7 @@ impl Source {
     /// need them.
     pub fn news(&self) -> u64 {
         match self {
-            Source::Stored(_) => 1,
+            Source::Stored(_) | Source::Excerpt { .. } => 1,
             Source::Live { trace, .. } => 1 + trace.news(),
         }
     }
@@ -48,6 +56,7 @@ impl Source {
     pub(crate) fn may_have_gaps(&self) -> bool {
         match self {
             Source::Stored(trace) => has_gaps(trace),
+            Source::Excerpt { .. } => false,
             Source::Live { may_have_gaps, .. } => *may_have_gaps,
         }
     }
@@ -55,7 +64,7 @@ impl Source {
     /// Returns how many threads there are; `None` while there may be more.
     pub(crate) fn threads(&self) -> Option<usize> {
         match self {
-            Source::Stored(trace) => Some(trace.threads().len()),
+            Source::Stored(trace) | Source::Excerpt { trace, .. } => Some(trace.threads().len()),
             Source::Live { .. } => None,
         }
     }
@@ -68,6 +77,7 @@ impl Source {
     ) -> Replayed {
         match self {
             Source::Stored(trace) => trace.interleave(workers, consume),
+            Source::Excerpt { excerpt, .. } => replay(excerpt, consume),
             Source::Live { trace, .. } => trace.interleave(workers, consume),
         }
     }
@@ -79,9 +89,19 @@ impl Source {
     {
         match self {
             Source::Stored(trace) => trace.interleave_shards(shards, workers, consumers),
+            // It was dealt out to one shard.
+            Source::Excerpt { excerpt, .. } => consumers
+                .into_iter()
+                .next()
+                .map_or_else(Replayed::default, |consume| replay(excerpt, consume)),
             Source::Live { trace, .. } => trace.interleave_shards(shards, workers, consumers),
         }
     }
+}
+
+fn replay(excerpt: &Excerpt, mut consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>) -> Replayed {
+    let stopped = excerpt.pieces().any(|piece| consume(&piece).is_break());
+    Replayed { stopped, ..Replayed::default() }
 }
 
 /// Returns whether recording was off for a while.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
-use memlode_machine::Machine;
 use memlode_report::render::svg;
 use memlode_report::{CommandAnswer, CommandFindings, StructureChart, build};
 use memlode_whatif::advise::{Advised, Baseline, Effort, advise};
@@ -20,6 +19,7 @@ use crate::args::order::OrderArgs;
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::baseline;
+use crate::host;
 use crate::kept::{KeepArgs, question};
 use crate::next::ContextArgs;
 use crate::patch::{PatchArgs, patch};
@@ -67,7 +67,7 @@ pub struct Args {
 
 /// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
-    let machine = Machine::find(&args.machine.machine)?;
+    let machine = host::machine(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
     let trace = Arc::new(args.trace.open()?);
     let question = question::<Args>("advise", given, &[&machine]);

@@ -20,6 +20,7 @@ use memlode_whatif::predict::Predictor;
 use crate::analyse::threads;
 use crate::print::{print, print_json};
 use crate::status::{OK, PROBLEMS};
+use crate::host;
 use crate::term;
 
 /// Version of the file and of the JSON.
@@ -110,7 +111,7 @@ impl Held {
                 "a budget needs a machine that is the same everywhere: name one with --machine, such as generic or zen4"
             );
         }
-        let machine = Machine::find(machine)?;
+        let machine = host::machine(machine)?;
         let trace = Trace::open(trace)?;
         if is_empty(&trace) {
             bail!("{}", nothing_recorded(&trace));

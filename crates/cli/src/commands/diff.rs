@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::{ArgMatches, Parser};
-use memlode_machine::Machine;
 use memlode_report::{CommandAnswer, CommandFindings};
 use memlode_trace::Trace;
 
@@ -15,6 +14,7 @@ use crate::args::only::OnlyArgs;
 use crate::args::order::OrderArgs;
 use crate::args::setup::SimArgs;
 use crate::baseline;
+use crate::host;
 use crate::kept::{KeepArgs, question};
 use crate::sampled;
 use crate::show::{Out, ShapeArgs, show};
@@ -65,8 +65,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         sampled::refuse_others::<Args>(&args.before, given, &[])?;
         return sampled::compare(&args.before, after, args.shape.top(), args.json);
     }
-    let machine = Machine::find(&args.machine.machine)?;
-    let other = Machine::find(args.other_machine.as_ref().unwrap_or(&args.machine.machine))?;
+    let machine = host::machine(&args.machine.machine)?;
+    let other = host::machine(args.other_machine.as_ref().unwrap_or(&args.machine.machine))?;
     let after = args.after.as_ref().unwrap_or(&args.before);
     // Both are opened before minutes of work on one.
     let traces = (Arc::new(Trace::open(&args.before)?), Arc::new(Trace::open(after)?));

@@ -13,7 +13,6 @@ use memlode_export::ipc::{StreamWriter, write_file};
 use memlode_export::over_time::OverTime;
 use memlode_export::stacks::Stacks;
 use memlode_export::tables::ExportedTable;
-use memlode_machine::Machine;
 use memlode_report::{Advice, build};
 use memlode_trace::Trace;
 use memlode_whatif::advise::{Effort, advise};
@@ -26,6 +25,7 @@ use crate::baseline;
 use crate::destination::is_stdout;
 use crate::door::{Door, Form};
 use crate::exported::{Reported, Wishes, counters};
+use crate::host;
 use crate::python::{become_python, option};
 use crate::sampled;
 use crate::status::OK;
@@ -229,7 +229,7 @@ fn parquet(args: &Args) -> Result<ExitCode> {
     );
     let tables = if args.table.is_empty() { Vec::new() } else { Wishes::of(&args.table)?.names() };
     // A mistyped name is told before Python is looked for.
-    Machine::find(&args.machine.machine)?;
+    host::machine(&args.machine.machine)?;
     let mut words = vec![
         option("machine", args.machine.machine.as_str()),
         option("trace", args.trace.find()?),
@@ -242,7 +242,7 @@ fn parquet(args: &Args) -> Result<ExitCode> {
 /// Tries layouts of the types that the program waits for most.
 fn advice(args: &Args, trace: &Arc<Trace>) -> Result<Advice> {
     const TYPES: usize = 3;
-    let machine = Machine::find(&args.machine.machine)?;
+    let machine = host::machine(&args.machine.machine)?;
     let baseline = baseline::count(trace.clone(), machine, None, args.order.order())?;
     let advised = advise(&baseline, Effort { types: TYPES, reports: None })?;
     Ok(build::what_if::advice(&baseline, &baseline::as_it_is(&baseline), &advised, baseline.noise()?.range()))

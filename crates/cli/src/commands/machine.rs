@@ -53,7 +53,7 @@ fn measure(output: Option<PathBuf>, json: bool) -> Result<()> {
         bail!("neither HOME nor XDG_CONFIG_HOME says where to keep the machine file: name one with --output");
     };
     // What the system says, not an older file: every calibration begins with the same assumptions.
-    let described = HostSources { measured: None, ..HostSources::default() }.detect();
+    let described = HostSources { measured: None, kept: None, ..HostSources::default() }.detect();
     if described.identities.is_empty() {
         bail!(
             "the kernel does not name this processor, so what is measured could not be told from another's"

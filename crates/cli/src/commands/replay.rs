@@ -14,7 +14,6 @@ use memlode_export::ipc::StreamWriter;
 use memlode_export::ndjson::LineWriter;
 use memlode_export::request::start;
 use memlode_export::{ArrowTable, BatchEncoder, ExportRequest};
-use memlode_machine::Machine;
 use memlode_report::notes::{nothing_decoded, sentences};
 use memlode_trace::Trace;
 
@@ -26,6 +25,7 @@ use crate::args::setup::SetupArgs;
 use crate::args::traces::TraceArgs;
 use crate::destination::is_stdout;
 use crate::door::{self, Door};
+use crate::host;
 use crate::kept::{KeepArgs, question};
 use crate::show::{Out, ShapeArgs, show};
 use crate::status::OK;
@@ -125,7 +125,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
     };
-    let machine = Machine::find(&args.machine.machine)?;
+    let machine = host::machine(&args.machine.machine)?;
     let format = format(&args)?;
     let trace = Arc::new(args.trace.open()?);
     let causes = match what {

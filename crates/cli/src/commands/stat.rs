@@ -29,6 +29,7 @@ use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::setup::SetupArgs;
 use crate::args::times::parse_duration;
+use crate::host;
 use crate::install::Install;
 use crate::print::print_json;
 use crate::show::Out;
@@ -110,7 +111,7 @@ What the ratios mean, and which are simulated: docs/stat.md.
 Exit status: 0 success, 1 nothing can be counted or the program fails, 2 wrong usage, 130 interrupted.";
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let machine = Machine::find(&args.machine.machine)?;
+    let machine = host::machine(&args.machine.machine)?;
     let table = match &args.events {
         Some(name) => Some(EventTable::named(name)?),
         None => EventTable::of(&Machine::host().identities),

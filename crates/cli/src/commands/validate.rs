@@ -22,6 +22,7 @@ use crate::analyse::{Found, Job, Wanted, open};
 use crate::args::machine::MachineArgs;
 use crate::args::numbers;
 use crate::args::times::parse_duration;
+use crate::host;
 use crate::kept::{Answer, KeepArgs, question};
 use crate::print::{print, print_json};
 use crate::status::OK;
@@ -70,7 +71,7 @@ Exit status: 0 success, 1 a program cannot be run, timed or compared, 2 wrong us
 
 /// `given` is what `args` was made of.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
-    let machine = Machine::find(&args.machine.machine)?;
+    let machine = host::machine(&args.machine.machine)?;
     let found = match &args.trace {
         Some(directory) => {
             let trace = open(directory)?;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
 use memlode_layout::{Edit, edits_from_text, edits_from_toml};
-use memlode_machine::Machine;
 use memlode_patch::Unpatched;
 use memlode_report::{CommandAnswer, CommandFindings, HandEdit, WhatIf, build};
 use memlode_whatif::advise::{Baseline, search};
@@ -19,6 +18,7 @@ use crate::args::order::OrderArgs;
 use crate::args::setup::SimArgs;
 use crate::args::traces::TraceArgs;
 use crate::handles::{self, is_handle};
+use crate::host;
 use crate::kept::{KeepArgs, question};
 use crate::next::ConfidentialArgs;
 use crate::patch::PatchArgs;
@@ -80,7 +80,7 @@ pub struct Args {
 /// `given` are the matches from which `args` was made.
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let mut edits = edits(&args)?;
-    let machine = Machine::find(&args.machine.machine)?;
+    let machine = host::machine(&args.machine.machine)?;
     let setup = args.sim.of(&machine)?;
     let trace = Arc::new(args.trace.open()?);
     for handle in args.edit.iter().filter(|word| is_handle(word)) {

@@ -6,6 +6,7 @@
 mod core;
 mod kernels;
 mod memory;
+mod settled;
 mod sharing;
 mod touches;
 
@@ -18,6 +19,8 @@ use crate::process::{Pinned, processors};
 use crate::stats::{median, quantile};
 
 use self::core::Core;
+pub use settled::settled;
+
 use sharing::Sharing;
 use touches::Touches;
 

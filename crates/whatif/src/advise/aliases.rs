@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AdviseError, Baseline, one_as_text, one_from_text};
 use crate::aliased::{conflicts_of, is_cure};
-use crate::predict::TraceStart;
+use crate::part::TracePart;
 
 /// Loads of one buffer that agree with stores to another one in the low 12 bits of the address, and
 /// no more if one of them begins later.
@@ -27,7 +27,7 @@ pub struct AliasedLoads {
 }
 
 /// Finds such buffers in a part of the trace, each with the simplest edit that cures it.
-pub fn aliased(baseline: &Baseline, part: &TraceStart) -> Result<Vec<AliasedLoads>, AdviseError> {
+pub fn aliased(baseline: &Baseline, part: &TracePart) -> Result<Vec<AliasedLoads>, AdviseError> {
     let predictor = baseline.predictor();
     let rows = predictor.aliases(part, None)?;
     let mut found = Vec::new();

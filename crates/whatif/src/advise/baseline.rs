@@ -13,6 +13,7 @@ use memlode_replay::Replayed;
 use memlode_trace::Trace;
 use memlode_trace::layouts::LayoutId;
 
+use super::trial::GLANCE;
 use super::{AdviseError, EditOutcome};
 use crate::aliased::{AliasedBuffers, aliased};
 use crate::apart::{Apart, apart_now};
@@ -22,6 +23,7 @@ use crate::heat::{RecordNames, heat};
 use crate::host::Host;
 use crate::hot_cold::Chart;
 use crate::noise::{LEAST, Noise, Verdict};
+use crate::part::TracePart;
 use crate::plan::{Plan, PlanInputs};
 use crate::predict::{Predictor, Unpredictable};
 use crate::remedies::remove::unread;
@@ -43,6 +45,8 @@ pub struct Baseline {
     pub profile: Profile,
     /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
+    /// A part that is quickly replayed.
+    glance: OnceCell<TracePart>,
     noise: OnceCell<Noise>,
     sharing: OnceCell<Option<SharingProfile>>,
     values: OnceCell<RecordedValues>,
@@ -73,7 +77,8 @@ impl Baseline {
             host: &*host,
         };
         let (profile, replayed) = predictor.as_it_is(host.progress("simulating"))?;
-        let (noise, sharing, values) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let (glance, noise) = (OnceCell::new(), OnceCell::new());
+        let (sharing, values) = (OnceCell::new(), OnceCell::new());
         let spent = Cell::new(0);
         Ok(Baseline {
             trace,
@@ -84,6 +89,7 @@ impl Baseline {
             host,
             profile,
             replayed,
+            glance,
             noise,
             sharing,
             values,
@@ -146,6 +152,18 @@ impl Baseline {
         self.host.found(&outcome.edits, outcome.gain());
     }
 
+    /// A part of it that is quickly replayed, spread over all of it.
+    ///
+    /// # Errors
+    /// Those of a replay.
+    pub(super) fn glance(&self) -> Result<&TracePart, Unpredictable> {
+        if let Some(part) = self.glance.get() {
+            return Ok(part);
+        }
+        let part = TracePart::of(&self.predictor(), GLANCE, &self.profile)?;
+        Ok(self.glance.get_or_init(|| part))
+    }
+
     /// Returns what placement alone changes: as it was found out before, or now.
     ///
     /// # Errors
@@ -163,7 +181,7 @@ impl Baseline {
         let noise = match folder.and_then(|folder| Noise::kept(folder, &self.machine, &rules)) {
             Some(noise) => noise,
             None => {
-                let noise = self.predictor().noise(&self.profile)?;
+                let noise = self.predictor().noise(self.glance()?)?;
                 if let Some(folder) = folder {
                     noise.keep(folder, &self.machine, &rules);
                 }
@@ -315,7 +333,7 @@ impl Baseline {
         if verdict != Verdict::Neutral || (after - before).abs() < LEAST * before {
             return Ok((verdict, noise.range()));
         }
-        match self.predictor().pairs(plan, &self.profile) {
+        match self.predictor().pairs(plan, self.glance()?) {
             Ok(pairs) => Ok((pairs.verdict(before, after), pairs.range())),
             Err(Unpredictable::Placement(_)) => Ok((verdict, noise.range())),
             Err(why) => Err(why.into()),

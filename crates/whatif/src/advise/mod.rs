@@ -154,6 +154,12 @@ fn try_all(baseline: &Baseline, effort: Effort, found: &mut Advised) -> Result<(
         }
     }
     threads::try_edits(baseline, &mut found.worth_it, &mut found.rejected)?;
+    if found.worth_it.is_empty()
+        && let Some(outcome) = trial::confirm_best(baseline, &mut found.rejected)?
+    {
+        baseline.tell(&outcome);
+        found.worth_it.push(Winner { outcome, about: None });
+    }
     let apart = baseline.apart_now();
     found.latent = threads::latent(baseline, &apart)?;
     found.pairs = threads::in_pairs(baseline, &apart)?;

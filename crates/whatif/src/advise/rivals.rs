@@ -29,7 +29,9 @@ pub fn rivals(baseline: &Baseline, types: usize, charts: &[Chart]) -> Vec<Vec<Ve
         match groups.iter_mut().find(|(known, _)| known.iter().any(|name| subjects.contains(name))) {
             Some((known, edits)) => {
                 known.extend(subjects);
-                edits.push(proposal.edits);
+                if !edits.contains(&proposal.edits) {
+                    edits.push(proposal.edits);
+                }
             }
             None => groups.push((subjects, vec![proposal.edits])),
         }

@@ -6,6 +6,7 @@ use super::trial::{PART, try_each};
 use super::{ABOUT, AdviseError, Baseline, EditOutcome, LeftOff, Trial, effort};
 use crate::named::records_named;
 use crate::noise::Verdict;
+use crate::part::TracePart;
 use crate::predict::Unpredictable;
 
 /// The number of layouts that are replayed on the whole trace.
@@ -33,7 +34,7 @@ pub fn search(baseline: &Baseline, ty: &str) -> Result<Searched, AdviseError> {
         baseline.plan(&[Edit::Soa { structure: ty.to_string(), members: Vec::new() }])?;
         return Err(AdviseError::NoType(ty.to_string()));
     };
-    let part = baseline.predictor().part(PART, &baseline.profile)?;
+    let part = TracePart::of(&baseline.predictor(), PART, &baseline.profile)?;
     let edits = baseline.of_record(record, None).into_iter().map(|proposal| proposal.edits).collect();
     let tried = try_each(baseline, &part, edits)?;
     let mut found: Vec<EditOutcome> = Vec::new();

@@ -4,16 +4,15 @@ use memlode_layout::Edit;
 
 use super::{ABOUT, AdviseError, Baseline, EditOutcome, Rejected, effort};
 use crate::noise::{LEAST, Verdict};
+use crate::part::TracePart;
 use crate::plan::Plan;
-use crate::predict::{TraceStart, Unpredictable, side_by_side};
+use crate::predict::{Unpredictable, side_by_side};
 
 /// Accesses of the part of a trace on which candidates are tried.
 pub const PART: u64 = 8_000_000;
 
-/// Accesses of the part that is tried first, and what a gain there must exceed.
+/// Accesses of the part that is tried first.
 pub const GLANCE: u64 = 1_000_000;
-/// The part of its cycles that a gain there must exceed to be believed.
-pub const GLANCE_LEAST: f64 = 0.05;
 
 /// The number of edits that did best on the first part and are tried on more of the trace.
 const SEMIFINAL: usize = 4;
@@ -29,39 +28,37 @@ pub struct Trial {
     pub is_whole: bool,
 }
 
-/// Two parts of a trace, one of which is quickly replayed; short traces have only one.
-pub struct Part {
-    glance: TraceStart,
-    more: Option<TraceStart>,
+/// Two parts of a trace, both spread over all of it, one of which is quickly replayed; short traces
+/// have only one.
+pub struct Part<'a> {
+    glance: &'a TracePart,
+    more: Option<TracePart>,
 }
 
-impl Part {
+impl Part<'_> {
     /// Counts the parts of a trace as it is.
-    pub fn two(baseline: &Baseline) -> Result<Part, AdviseError> {
-        let predictor = baseline.predictor();
-        let glance = predictor.part(GLANCE, &baseline.profile)?;
+    pub fn two(baseline: &Baseline) -> Result<Part<'_>, AdviseError> {
+        let glance = baseline.glance()?;
         let more = match baseline.accesses() > glance.accesses {
-            true => Some(predictor.part(PART, &baseline.profile)?),
+            true => Some(TracePart::of(&baseline.predictor(), PART, &baseline.profile)?),
             false => None,
         };
         Ok(Part { glance, more })
     }
 
     /// The larger of the two.
-    pub fn larger(&self) -> &TraceStart {
-        self.more.as_ref().unwrap_or(&self.glance)
+    pub fn larger(&self) -> &TracePart {
+        self.more.as_ref().unwrap_or(self.glance)
     }
 
     /// Tries edits on the first part, and those that do best there on the second; those that gain
     /// most come first.
     pub fn try_in_turn(&self, baseline: &Baseline, edits: Vec<Vec<Edit>>) -> Result<Vec<Trial>, AdviseError> {
-        let mut tried = try_each(baseline, &self.glance, edits)?;
-        let tells = tried.first().is_some_and(|trial| trial.gain >= GLANCE_LEAST);
-        let Some(more) = self.more.as_ref().filter(|more| more.chunks > self.glance.chunks) else {
+        let mut tried = try_each(baseline, self.glance, edits)?;
+        let Some(more) = self.more.as_ref().filter(|more| more.accesses > self.glance.accesses) else {
             return Ok(tried);
         };
-        // A beginning in which nothing gains may not be what the program does later.
-        let rest = tried.split_off(if tells { SEMIFINAL.min(tried.len()) } else { tried.len() });
+        let rest = tried.split_off(SEMIFINAL.min(tried.len()));
         let mut again = try_each(baseline, more, tried.into_iter().map(|trial| trial.edits).collect())?;
         again.extend(rest);
         Ok(again)
@@ -72,7 +69,7 @@ impl Part {
 /// left out.
 pub fn try_each(
     baseline: &Baseline,
-    part: &TraceStart,
+    part: &TracePart,
     changes: Vec<Vec<Edit>>,
 ) -> Result<Vec<Trial>, AdviseError> {
     let planned = changes.into_iter().filter_map(|edits| Some((baseline.plan(&edits).ok()?, edits)));
@@ -123,6 +120,26 @@ pub fn confirm(
         }
     }
     Ok(found)
+}
+
+/// Replays the edits that gain most on a part, and are not worth it there, on the whole trace: that
+/// nothing is to be gained is said of the whole.
+pub fn confirm_best(
+    baseline: &Baseline,
+    rejected: &mut Vec<Rejected>,
+) -> Result<Option<EditOutcome>, AdviseError> {
+    let gain = |rejected: &Rejected| rejected.gain;
+    let best = (0..rejected.len()).max_by(|&a, &b| gain(&rejected[a]).total_cmp(&gain(&rejected[b])));
+    let Some(best) = best.filter(|&best| !rejected[best].is_whole && rejected[best].gain > 0.0) else {
+        return Ok(None);
+    };
+    let outcome = baseline.outcome(&rejected[best].edits)?;
+    rejected.swap_remove(best);
+    if outcome.verdict == Verdict::WorthIt {
+        return Ok(Some(outcome));
+    }
+    rejected.push(outcome.rejected());
+    Ok(None)
 }
 
 /// Puts the simplest change first of those that gain about as much as the best: `range` is what

@@ -47,6 +47,8 @@ pub(crate) struct Mapped<'m> {
     walks: FxHashMap<(ThreadId, u8), Walks>,
     /// The walks of the current stream, in chunks that are examined.
     looked_at: Option<Walks>,
+    /// All chunks are examined.
+    examines_all: bool,
 }
 
 /// The blocks of a process.
@@ -93,7 +95,13 @@ impl<'m> Mapped<'m> {
             cells: Vec::new(),
             walks: FxHashMap::default(),
             looked_at: None,
+            examines_all: false,
         }
+    }
+
+    /// Examines the walks of all chunks, since few are replayed.
+    pub fn examining_all(self) -> Mapped<'m> {
+        Mapped { examines_all: true, ..self }
     }
 
     /// Takes note of a block that a mark has brought to life.
@@ -462,9 +470,11 @@ impl<E: TakesFragments> Route<E> for Mapped<'_> {
     fn begins(&mut self, piece: &ChunkPiece<'_>) -> bool {
         let Some(thread) = piece.batch.thread else { return true };
         let mut walks = self.walks.remove(&(thread, piece.batch.stream)).unwrap_or_default();
+        // The first ones are.
+        let number = if self.examines_all { 0 } else { piece.batch.sequence };
         let is_looked_at = match piece.is_first() {
-            true => walks.begin(piece.batch.sequence),
-            false => Walks::looks_at(piece.batch.sequence),
+            true => walks.begin(number),
+            false => Walks::looks_at(number),
         };
         match is_looked_at {
             true => self.looked_at = Some(walks),

@@ -69,6 +69,7 @@ pub(crate) fn shards(source: &Source, caches: &Hierarchy, threads: usize, most: 
     let mut look = Look { load: Load::default(), first_level };
     match source {
         Source::Stored(trace) if look.stored(trace) => look.load.fastest(threads, most),
+        Source::Excerpt { .. } => 1,
         // It is so short that nothing depends on it.
         Source::Stored(_) => most,
         Source::Live { trace, .. } => {

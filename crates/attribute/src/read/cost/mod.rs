@@ -151,6 +151,8 @@ pub struct UnderEdit {
     pub parallelism: Parallelism,
     /// Bytes of a page of the objects that lie in pages of another size than the machine's.
     pub pages: FxHashMap<Home, u64>,
+    /// Bytes that the whole trace touches, if the profile is one of a part of it.
+    pub touched_bytes: Option<u64>,
 }
 
 /// The cost of the accesses of each cell of a profile.
@@ -162,6 +164,7 @@ pub struct CostModel {
     by_tag: Vec<u32>,
     knows_instructions: bool,
     parallelism: Parallelism,
+    touched_bytes: u64,
     /// Indexed by level.
     line_bytes: Vec<u32>,
 }
@@ -255,14 +258,20 @@ impl CostModel {
             }
         }
         let knows_instructions = profile.cells.iter().any(|cell| names.work(cell.site).is_some());
+        let touched_bytes = sites.touched_bytes();
         let parallelism = sites.parallelism();
         let line_bytes = machine.levels.iter().map(|level| level.line_bytes).collect();
-        CostModel { prices, waits, by_tag, knows_instructions, parallelism, line_bytes }
+        CostModel { prices, waits, by_tag, knows_instructions, parallelism, touched_bytes, line_bytes }
     }
 
     /// Returns how parallel the misses of each function were taken to be.
     pub fn parallelism(&self) -> &Parallelism {
         &self.parallelism
+    }
+
+    /// Bytes that the program touched, at most; `u64::MAX` if that is not known.
+    pub fn touched_bytes(&self) -> u64 {
+        self.touched_bytes
     }
 
     /// Returns the cost of the cell at this index.

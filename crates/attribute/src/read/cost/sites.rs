@@ -36,6 +36,7 @@ impl<'a> SiteWaits<'a> {
         let touched = FirstTouches::of_all(profile);
         let touched =
             touched.map_or(u64::MAX, |all| all.most_bytes(machine.line_bytes.into(), machine.page_bytes));
+        let touched = edit.and_then(|edit| edit.touched_bytes).unwrap_or(touched);
         let (functions, own) = (FxHashMap::default(), vec![0.0; names.sites().len()]);
         let mut sites = SiteWaits { profile, names, edit, chained, functions, own, touched };
         sites.count_overlapping();
@@ -108,6 +109,11 @@ impl<'a> SiteWaits<'a> {
             true => 0.0,
             false => constants.walk(class.bytes.min(self.touched), page_bytes),
         }
+    }
+
+    /// Bytes that the program ever touched, at most.
+    pub(super) fn touched_bytes(&self) -> u64 {
+        self.touched
     }
 
     /// Returns how parallel the misses of each function are taken to be.

@@ -30,6 +30,11 @@ pub fn text(calibration: &Calibration) -> String {
     out
 }
 
+/// Returns the line about a measurement that a command made and kept.
+pub fn kept(file: &Path) -> String {
+    format!("this machine's caches were measured, once: {}", file.display())
+}
+
 /// Returns a note as a sentence.
 pub fn note(note: &MachineNote) -> String {
     match note {
