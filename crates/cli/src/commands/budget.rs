@@ -18,9 +18,9 @@ use memlode_whatif::plan::{Plan, PlanInputs};
 use memlode_whatif::predict::Predictor;
 
 use crate::analyse::threads;
+use crate::host;
 use crate::print::{print, print_json};
 use crate::status::{OK, PROBLEMS};
-use crate::host;
 use crate::term;
 
 /// Version of the file and of the JSON.
