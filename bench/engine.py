@@ -12,6 +12,7 @@ and a walk through a list of which every access misses.
   time       the same with a model of the core: what `memlode sim --time` does
   what if    `memlode whatif` with one edit over `memlode report`; what placement alone changes, found out once a
              trace, is left out
+  html       `memlode html`, with the replay of rows that it makes by itself, over `memlode report`
   closing    `memlode run`, without the time of `memlode record`, over `memlode report`: a report and its last line
   reuse      exact reuse distances alone
   two cores  elapsed time of engine on one thread over that on two
@@ -57,6 +58,7 @@ MEANS = [
     "rules_time_ratio",
     "time_time_ratio",
     "whatif_time_ratio",
+    "html_time_ratio",
     "closing_wall_ratio",
     "reuse_maccess_s",
     "two_core_speedup",
@@ -84,12 +86,15 @@ def least(words):
     return min((record.run([record.MEMLODE, *words]) for _ in range(3)), key=lambda cost: cost["wall_s"])
 
 
-def edits(name, program, rounds, trace, options):
-    """One edit of the type that is waited for most, of those that can be moved, and the line that ends a report."""
+def over_report(name, program, rounds, trace, options):
+    """What is made beside a report: one edit of the type that is waited for most, of those that can be moved; the page
+    for a browser; and the line that ends a report."""
     on = [trace, "-m", options.machine]
     report = least(["report", *on])
     found = subprocess.run([record.MEMLODE, "report", *on, "--json"], check=True, capture_output=True)
-    ratios = {}
+    page = WORK / "report.html"
+    ratios = {"html_time_ratio": least(["html", *on, "-o", page])["cpu_s"] / report["cpu_s"]}
+    page.unlink()
     for row in json.loads(found.stdout)["types"]:
         edit = ["whatif", *on, "--edit", f'align "{row["type"]}" to 64']
         # The first one finds out what placement alone changes.
@@ -125,11 +130,11 @@ def examine(name, options):
     recording = [record.MEMLODE, "record", "-o", trace, "--", *record.command(name, program), str(rounds)]
     subprocess.run(recording, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     done = subprocess.run([ENGINE, trace, options.machine], check=True, capture_output=True, text=True)
-    edited = edits(name, program, rounds, trace, options)
+    ratios = over_report(name, program, rounds, trace, options)
     if options.over:
-        edited |= over(trace, options)
+        ratios |= over(trace, options)
     shutil.rmtree(trace)
-    return {"name": name, **json.loads(done.stdout), **edited, **live(name, program, options)}
+    return {"name": name, **json.loads(done.stdout), **ratios, **live(name, program, options)}
 
 
 def threads(name, options):
@@ -162,7 +167,8 @@ def print_row(row):
         + ("/".join(f"{level:.0f}" for level in levels)).rjust(18)
         + f"{row['engine_maccess_s']:9.0f}{row['causes_time_ratio']:9.2f}"
         + f"{row['rules_time_ratio']:9.2f}{row['time_time_ratio']:9.2f}"
-        + f"{row.get('whatif_time_ratio', math.nan):9.2f}{row['closing_wall_ratio']:9.2f}{row['reuse_maccess_s']:9.0f}"
+        + f"{row.get('whatif_time_ratio', math.nan):9.2f}{row['html_time_ratio']:7.1f}"
+        + f"{row['closing_wall_ratio']:9.2f}{row['reuse_maccess_s']:9.0f}"
         + f"{row['two_core_speedup']:11.2f}{row['live_wall_ratio']:7.1f}{row['live_over_cachegrind']:12.2f}"
         + (f"{row['peak_mb']:8.0f}{row['peak_with_causes_mb']:8.0f}{row['lines'] / 1e6:9.2f}" if levels else " " * 25)
         + (f"{row['over_ratio']:8.2f}" if "over_ratio" in row else ""),
@@ -194,7 +200,7 @@ def main():
     }
     print(
         f"{'program':10}{'decode':>9}{'L1/L2/L3 alone':>18}{'engine':>9}{'causes':>9}"
-        f"{'rules':>9}{'time':>9}{'what if':>9}{'closing':>9}{'reuse':>9}"
+        f"{'rules':>9}{'time':>9}{'what if':>9}{'html':>7}{'closing':>9}{'reuse':>9}"
         f"{'two cores':>11}{'live':>7}{'grind/live':>12}{'MB':>8}{'causes':>8}{'M lines':>9}"
         + (f"{'over':>8}" if options.over else "")
     )

@@ -31,13 +31,14 @@ suite_lit22() { make -s -C instrument check LLVM=22 && python3 tests/libc/libc.p
 
 suite_lit19() { make -s -C instrument check LLVM=19; }
 
-# The package, tables of results, SQL and Parquet, the tutorial's text, analyses in parts, and these in Spark.
+# The package, tables of results, SQL and Parquet, the tutorial's text, the guide's commands, analyses in parts, and these in Spark.
 suite_python() {
   setup/python.sh && target/python/bin/python tests/python/package.py &&
     target/python/bin/python -B tests/python/results.py &&
     PATH=$PWD/target/python/bin:$PATH python -B tests/python/sql.py &&
     target/python/bin/python tests/python/exports.py &&
     target/python/bin/python -B tests/python/json_schema.py && target/python/bin/python tests/python/tutorial.py &&
+    PATH=$PWD/target/python/bin:$PATH python -B tests/guide.py &&
     target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
 }
 
@@ -49,7 +50,7 @@ suite_events() { python3 tests/events.py; }
 # In the same virtual environment, whose Python drives the browser.
 suite_html() { setup/python.sh && target/python/bin/python tests/html/html.py; }
 
-suite_newcomer() { tests/newcomer.sh; }
+suite_newcomer() { tests/newcomer.sh && python3 -B tests/builds/builds.py; }
 
 suite_gallery() { python3 tests/gallery.py; }
 

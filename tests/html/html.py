@@ -7,138 +7,16 @@ address. No page may ask for anything, write to the console, be wider than the s
 serious fault. Names are those that a browser would obey. Screenshots are left in target/tests/html.
 """
 
-import base64
 import json
-import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import zlib
-
-import axe_playwright_python
-from playwright.sync_api import sync_playwright
 
 import naive
+import odd
 import programs
-
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-WORK = ROOT / "target" / "tests" / "html"
-MEMLODE = ROOT / "target" / "memlode" / "bin" / "memlode"
-CHROMIUM = "/usr/bin/chromium-headless-shell"
-# A browser that asks its maker for nothing.
-FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
-WIDTHS = {"wide": 1280, "phone": 400}
-# Links of a view that are followed, each to another place.
-FOLLOWED = 8
-
-
-def run(*command, check=True):
-    done = subprocess.run([str(word) for word in command], cwd=WORK, capture_output=True, text=True, timeout=120)
-    if check and done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stderr}")
-    return done
-
-
-def build(name, source, *flags):
-    """Compiles a program, as memlode does."""
-    if isinstance(source, str):
-        path = WORK / f"{name}.c"
-        path.write_text(source)
-        source = path
-    run(MEMLODE, "cc", "-O2", "-g", "-w", source, "-o", WORK / name, *flags)
-    return WORK / name
-
-
-def record(name, program, *arguments):
-    """Records it. Returns what it wrote to standard error."""
-    trace = WORK / f"{name}-trace"
-    return run(MEMLODE, "record", "-o", trace, "--force", "--", program, *arguments).stderr
-
-
-def page(name, *options):
-    """Makes the page of a trace."""
-    made = WORK / f"{name}.html"
-    run(MEMLODE, "html", f"{name}-trace", "--machine", "generic", "-o", made, *options)
-    return made
-
-
-def held(path):
-    """The data that a page holds."""
-    letters = re.search(r'id="data">([^<]*)<', path.read_text()).group(1)
-    return json.loads(zlib.decompress(base64.b64decode(letters)))
-
-
-class Reader:
-    """A browser with one page, which notes what it may not do."""
-
-    def __init__(self, browser, theme, width):
-        self.faults = []
-        self.name = f"{theme}-{width}"
-        context = browser.new_context(
-            viewport={"width": WIDTHS[width], "height": 900}, color_scheme=theme, reduced_motion="reduce")
-        self.page = context.new_page()
-        self.page.set_default_timeout(15_000)
-        self.page.on("console", lambda message: self.faults.append(f"console: {message.text}"))
-        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        self.page.on("request", self.request)
-
-    def request(self, request):
-        if not request.url.startswith(self.address if hasattr(self, "address") else "file:"):
-            self.faults.append(f"request: {request.url}")
-
-    def open(self, path, fragment=""):
-        self.address = path.as_uri()
-        self.page.goto("about:blank")
-        self.page.goto(self.address + fragment)
-        self.page.wait_for_selector("body[data-ready]")
-
-    def hash(self):
-        return self.page.evaluate("location.hash")
-
-    def check(self, where):
-        """What holds of every view."""
-        sizes = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        if sizes[0] > sizes[1]:
-            self.faults.append(f"{where}: {sizes[0]} pixels wide, on a screen of {sizes[1]}")
-        if not self.page.locator("#main h1").count():
-            self.faults.append(f"{where}: nothing is shown")
-        if re.search(r"undefined|NaN|\[object", self.page.locator("#main").inner_text()):
-            self.faults.append(f"{where}: a value is missing")
-
-    def accessible(self, where):
-        """What axe-core calls serious."""
-        self.page.evaluate(AXE + ";0")
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-        for fault in found:
-            if fault["impact"] in ("serious", "critical"):
-                self.faults.append(f"{where}: {fault['id']}: {fault['nodes'][0]['html'][:200]}")
-
-    def views(self, name, is_thorough):
-        """Opens each view by a click; of some pages, follows its links and goes back."""
-        tabs = self.page.locator("#views a")
-        for at in range(tabs.count()):
-            tabs.nth(at).click()
-            here = self.hash()
-            where = f"{name} {self.name} {here}"
-            self.check(where)
-            self.page.screenshot(path=WORK / f"{name}-{self.name}-{here[1:]}.png", full_page=True)
-            if is_thorough:
-                self.accessible(where)
-                self.follow(where, here)
-
-    def follow(self, where, here):
-        links = self.page.evaluate("[...new Set([...document.querySelectorAll('#main a')].map(a => a.hash))]")
-        for link in links[:FOLLOWED]:
-            self.page.locator(f'#main a[href={json.dumps(link)}]').first.evaluate("link => link.click()")
-            self.page.wait_for_function("hash => location.hash === hash", arg=link)
-            self.check(f"{where} → {link}")
-            if link != here:
-                self.page.go_back()
-                self.page.wait_for_function("hash => location.hash === hash", arg=here)
+from browser import CHROMIUM, FLAGS, MEMLODE, ROOT, WIDTHS, WORK, Reader, build, held, page, record, run
+from playwright.sync_api import sync_playwright
 
 
 def by_keys(reader, wanted, kind):
@@ -269,6 +147,7 @@ def pricing(open_page):
     reader.open(path)
     if by_keys(reader, "arc.state", "member") != "#structures/arc/state":
         reader.faults.append(f"searching for arc.state leads to {reader.hash()}")
+    together(reader)
     themes(reader)
     reader.open(path, "#source/price_block/51")
     if not reader.page.locator("tr.target").count():
@@ -397,6 +276,17 @@ def object_ranges(open_page, path):
     return [reader]
 
 
+def together(reader):
+    """The members that are used together are those of the report's finding."""
+    report = json.loads(run(MEMLODE, "report", "pricing-trace", "--machine", "generic", "--json").stdout)
+    found = next(found for found in report["findings"] if found["member"] == "state")
+    density = next(one for one in found["evidence"] if one["kind"] == "density")
+    drawn = reader.page.evaluate("""[...document.querySelectorAll('.together .warm')]
+        .map(cell => decodeURIComponent(cell.hash.split('/')[2]))""")
+    if set(drawn) != set(density["used_with"]):
+        reader.faults.append(f"with arc.state are drawn {drawn}, and used {density['used_with']}")
+
+
 def clean(open_page):
     path = page("clean")
     reader = open_page("light", "wide")
@@ -440,8 +330,9 @@ def prepare():
 
 def main(wanted):
     pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads,
-             "cells": cells, "clean": clean, "empty": empty}
+             "cells": cells, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
     prepare()
+    odd.prepare()
     faults = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

@@ -73,3 +73,47 @@ int main(void) {
   return 0;
 }
 '''
+
+# Runs for half a second, so that some bursts of recording fall into it.
+SAMPLED = r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct line { long key; char rest[56]; };
+
+__attribute__((noinline)) static unsigned long walk(struct line *lines, unsigned long at, long *sum) {
+  for (int i = 0; i < 1000; i++) {
+    at = at * 6364136223846793005 + 1442695040888963407;
+    *sum += lines[at >> 48].key;
+  }
+  return at;
+}
+
+int main(void) {
+  struct line *lines = calloc(1 << 16, sizeof *lines);
+  unsigned long at = 1;
+  long sum = 0;
+  while (clock() < CLOCKS_PER_SEC / 2) at = walk(lines, at, &sum);
+  printf("%d\n", at != 0 && sum == 0);
+  return 0;
+}
+'''
+
+
+def many():
+    """A program that allocates on 10⁵ call paths, and has 300 types, each with members and lines of its own."""
+    depth, calls, types = 5, 10, 300
+    lines = ["#include <stdlib.h>", "long sink;", f"__attribute__((noinline)) static void level{depth}(void) {{",
+             "  volatile long *all = malloc(24);", "  all[0] = 1;", "  sink += all[0];", "}"]
+    for level in reversed(range(depth)):
+        lines += [f"__attribute__((noinline)) static void level{level}(void) {{"]
+        lines += [f"  level{level + 1}();"] * calls + ["}"]
+    for number in range(types):
+        lines += [f"struct type{number} {{ long first, second, third; }};",
+                  f"static volatile struct type{number} of_{number}[4];",
+                  f"__attribute__((noinline)) static void use{number}(int at) {{",
+                  f"  of_{number}[at].first++;", f"  of_{number}[at].third += 2;", "}"]
+    lines += ["int main(void) {", "  level0();", "  for (int at = 0; at < 4; at++) {"]
+    lines += [f"    use{number}(at);" for number in range(types)]
+    return "\n".join([*lines, "  }", "  return sink == 0;", "}", ""])

@@ -166,6 +166,14 @@ impl Analysed {
         }
     }
 
+    /// Returns the counts of the whole trace, if a report was asked for.
+    pub fn counts(&self) -> Option<&Profile> {
+        match &self.found {
+            Found::Report(profile, None, _) => Some(profile),
+            _ => None,
+        }
+    }
+
     /// Returns what a report is made of: counts, and what analyses find in them.
     pub fn inputs<'a>(
         &'a self,

@@ -21,13 +21,16 @@ use memlode_whatif::advise::{Effort, advise};
 use serde::{Deserialize, Serialize};
 
 use crate::accesses::known;
-use crate::analyse::{Found, Job, Wanted};
+use crate::analyse::{Analysed, Found, Job, Wanted};
 use crate::kept::{Answer, KeepArgs, question};
 use crate::next::{ConfidentialArgs, NextCommands};
 use crate::{baseline, code, term};
 
 /// Intervals of the time line.
 const INTERVALS: u64 = 120;
+
+/// Tables of these analyses that no page has.
+const UNUSED: [&str; 4] = ["reuse_by_line", "reuse_by_object", "contexts_by_function", "ranges_by_context"];
 
 /// Functions with this part of the cycles have their instructions shown.
 const LISTED: f64 = 0.005;
@@ -97,6 +100,8 @@ pub struct Subject<'a> {
     pub trace: &'a Arc<Trace>,
     /// The machine.
     pub machine: &'a Machine,
+    /// The counts that the report is made of, if they were counted anew.
+    pub counted: Option<&'a Analysed>,
     /// Options about answers that are kept.
     pub keep: KeepArgs,
     /// Sources whose text is left out.
@@ -198,14 +203,19 @@ impl Subject<'_> {
     fn computed_rows(&self, run: Run) -> Result<PageRows> {
         let job = |wanted| Job { machine: self.machine.clone(), wanted, by_path: false };
         let mut rows = job(Wanted::Accesses(run)).run(self.trace.clone())?;
-        let counts = job(Wanted::Report(None)).run(self.trace.clone())?;
+        let of_report = self.counted.and_then(Analysed::counts);
+        let anew = || job(Wanted::Report(None)).run(self.trace.clone());
+        let counts = if of_report.is_none() { Some(anew()?) } else { None };
+        let profile = of_report.or(counts.as_ref().and_then(Analysed::counts));
         let mut cells = None;
-        if let (Found::Accesses(tables), Found::Report(profile, ..)) = (&mut rows.found, &counts.found) {
+        if let (Found::Accesses(tables), Some(profile)) = (&mut rows.found, profile) {
             let costs = CostModel::new(profile, self.trace.sites(), self.machine);
             if let Some(at) = tables.iter().position(|table| table.meta.id == "cells") {
                 let table = tables.remove(at);
                 cells = build::cells(self.trace, self.machine, (profile, &costs), &table);
             }
+            // Names of many rows take longer than all analyses.
+            tables.retain(|table| !UNUSED.contains(&table.meta.id));
         }
         match rows.answer().found {
             CommandFindings::Analysis(analysis) => Ok(PageRows { analysis, cells }),

@@ -3,8 +3,8 @@
 const STATUS = { new: "new", gone: "gone", better: "better", worse: "worse", within_noise: "within noise" };
 
 function compare(main, [kind = "data"]) {
-  main.append(el("h1", {}, "Compare"));
-  if (!data.comparison) return void main.append(el("p", { class: "soft" }, data.intros.compare), missing("compare"));
+  main.append(el("h1", {}, "Compare"), el("p", { class: "soft" }, data.intros.compare));
+  if (!data.comparison) return void main.append(missing("compare"));
   const { comparison, comparison_names: names } = data;
   const { before, after } = comparison;
   main.append(el("p", {}, data.words.compared));

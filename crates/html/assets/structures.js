@@ -20,6 +20,7 @@ function structures(main, [type, member], options) {
     only(member ? `accesses to ${member}` : "accesses to it", { type: structure.full, member: member ?? null }),
     marksChoice(structure, marks, member),
     picture(structure, { chosen: member, marks, most: 64 }), scale(marks),
+    togetherOf(structure),
     editsOf(structure),
     memberTable(structure, member),
     linesOf(structure, member));
@@ -37,6 +38,22 @@ function marksChoice(structure, marks, member) {
   const to = marks ? here : withOption(here, "marks", "1");
   return el("p", {}, el("a", { href: to }, marks ? "Colour by waiting" : "Colour hot and cold"),
     structure.is_split ? ": the published rules split it" : ": the published rules leave it whole");
+}
+
+/** The members that are used with each one of a finding, while a cache holds their lines. */
+function togetherOf(structure) {
+  const all = data.words.together.filter((said) => said.type === structure.full);
+  if (!all.length) return null;
+  const isPart = (path, of) => path === of || path.startsWith(`${of}.`) || path.startsWith(`${of}[`);
+  const seen = all.map((said) => {
+    const isWith = ({ path }) => said.with.some((member) => isPart(path, member) || isPart(member, path));
+    const members = structure.members.map((member) => ({ ...member, is_cold: !isWith(member) }));
+    return el("article", { class: "together" },
+      el("h4", {}, "With ", link(said.member, "structures", structure.full, said.member)),
+      picture({ ...structure, members }, { chosen: said.member, marks: true, most: 8 }),
+      el("p", {}, said.sentences.join(" ")));
+  });
+  return el("section", {}, el("h3", {}, "Used together"), el("p", { class: "soft" }, data.intros.together), seen);
 }
 
 /** The structure beside what each edit that is worth it makes of it. */

@@ -91,6 +91,7 @@
 //! - Only `tag` knows the bits that share a word with an access's tag, and only `space` the bits
 //!   that distinguish processes.
 
+mod by_block;
 mod core_parts;
 mod fragment;
 mod lines;
@@ -108,6 +109,7 @@ mod tag;
 mod time;
 mod watch;
 
+pub use by_block::ByBlock;
 pub use core_parts::numa::{Homes, Numa, NumaDetail, Placement};
 pub use core_parts::store_buffer::{AliasConflict, AliasPair, StoreBuffer};
 pub use core_parts::tlb::{ImpossibleTlb, Pages, Tlb, TlbDetail, TlbSpec, Translation};

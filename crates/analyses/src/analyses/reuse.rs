@@ -18,6 +18,8 @@
 //! **Reference.** Mattson, Gecsei, Slutz, Traiger: Evaluation techniques for storage hierarchies,
 //! IBM Systems Journal 9(2), 1970.
 
+use std::cmp::Reverse;
+
 use memlode_attribute::annotate::AnnotatedAccesses;
 use memlode_attribute::place::what;
 use memlode_simulate::{ReuseDistance, ReuseHistogram, Space};
@@ -308,9 +310,7 @@ fn rows(
 ) -> Table {
     let mut histograms: Vec<_> = histograms.collect();
     let weight = |h: &ReuseHistogram| (h.misses(SIZES[0] / line_bytes), h.accesses());
-    histograms.sort_by(|(a, x), (b, y)| {
-        weight(y).cmp(&weight(x)).then_with(|| format!("{a:?}").cmp(&format!("{b:?}")))
-    });
+    histograms.sort_by_cached_key(|(subject, h)| (Reverse(weight(h)), format!("{subject:?}")));
     let row = |(mut row, h): (Vec<Value>, ReuseHistogram)| {
         let share = |n: u64| Value::Share(n as f64 / h.accesses().max(1) as f64);
         row.extend([Value::Count(h.accesses()), Value::Count(h.first_touches())]);

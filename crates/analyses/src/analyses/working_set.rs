@@ -19,11 +19,9 @@
 //! working-set:every=100000`.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 
 use memlode_attribute::annotate::AnnotatedAccesses;
-use memlode_simulate::Space;
-use rustc_hash::FxHashMap;
+use memlode_simulate::{ByBlock, Space};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -31,17 +29,23 @@ use crate::{
     Meta, Reads, Splits, Table, TableMeta, Value, View,
 };
 
+/// The first and the last interval that touched a unit of memory.
+type Seen = (u32, u32);
+
+/// No interval touched it.
+const NEVER: Seen = (1, 0);
+
 /// Memory touched, in units of one size.
 struct Touched {
-    /// The first and the last interval that touched it, by unit.
-    seen: FxHashMap<u64, (u32, u32)>,
+    /// Indexed by unit.
+    seen: ByBlock<Seen, 64>,
     /// The unit touched last, and when: most accesses touch it again.
     last: (u64, u32),
 }
 
 impl Touched {
     fn new() -> Touched {
-        Touched { seen: FxHashMap::default(), last: (u64::MAX, 0) }
+        Touched { seen: ByBlock::new(NEVER), last: (u64::MAX, 0) }
     }
 
     /// Reports for each unit of a range whether it is new in this interval, and new at all.
@@ -59,38 +63,46 @@ impl Touched {
                 continue;
             }
             self.last = (number, interval);
-            let mut is_new = false;
-            let seen = self.seen.entry(number).or_insert_with(|| {
-                is_new = true;
-                (interval, interval)
-            });
+            let place = self.seen.place(number);
+            let seen = &mut self.seen[place];
+            let is_new = *seen == NEVER;
             let here = is_new || seen.1 != interval;
-            seen.1 = interval;
+            *seen = (if is_new { interval } else { seen.0 }, interval);
             tell(here, is_new);
         }
     }
 
+    /// Units that were touched, and when.
+    fn units(&self) -> impl Iterator<Item = (u64, Seen)> {
+        self.seen.iter().filter(|(_, seen)| *seen != NEVER)
+    }
+
     /// Units, and the first and the last interval that touched each.
     fn saved(self) -> Vec<(u64, u32, u32)> {
-        self.seen.into_iter().map(|(unit, (first, last))| (unit, first, last)).collect()
+        self.units().map(|(unit, (first, last))| (unit, first, last)).collect()
     }
 
     /// Reads what [`Touched::saved`] gave.
     fn of(saved: Vec<(u64, u32, u32)>) -> Touched {
-        let seen = saved.into_iter().map(|(unit, first, last)| (unit, (first, last)));
-        Touched { seen: seen.collect(), ..Touched::new() }
+        let mut touched = Touched::new();
+        for (unit, first, last) in saved {
+            let place = touched.seen.place(unit);
+            touched.seen[place] = (first, last);
+        }
+        touched
     }
 
     /// Adds the touches of a later stretch. Reports the interval in which the stretch took a unit
     /// for new, and whether this one had touched it in the same interval.
     fn append(&mut self, later: Touched, mut tell: impl FnMut(u32, bool)) {
-        for (number, (first, last)) in later.seen {
-            match self.seen.entry(number) {
-                Entry::Vacant(place) => _ = place.insert((first, last)),
-                Entry::Occupied(mut seen) => {
-                    tell(first, seen.get().1 == first);
-                    seen.get_mut().1 = last;
-                }
+        for (number, (first, last)) in later.units() {
+            let place = self.seen.place(number);
+            let seen = &mut self.seen[place];
+            if *seen == NEVER {
+                *seen = (first, last);
+            } else {
+                tell(first, seen.1 == first);
+                seen.1 = last;
             }
         }
         self.last = later.last;

@@ -46,7 +46,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let trace = Arc::new(args.trace.open()?);
     let next = NextCommands::new(trace.directory(), &args.machine.machine);
     let machine = job.machine.clone();
-    let compute = || Ok(job.run(trace.clone())?.answer());
+    let mut counted = None;
+    let compute = || {
+        let analysed = job.run(trace.clone())?;
+        Ok(counted.insert(analysed).answer())
+    };
     // As `memlode report` would, if it is asked in the same way.
     let report = match args.order.order() {
         None => {
@@ -54,8 +58,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         Some(_) => compute()?,
     };
-    let subject =
-        Subject { trace: &trace, machine: &machine, keep: args.keep, confidential: &args.confidential };
+    let subject = Subject {
+        trace: &trace,
+        machine: &machine,
+        counted: counted.as_ref(),
+        keep: args.keep,
+        confidential: &args.confidential,
+    };
     page::write(&subject, report, &args.extras, &next, &args.output)?;
     term::line(&format!("{} is the report: open it in a browser", args.output.display()));
     Ok(ExitCode::from(OK))

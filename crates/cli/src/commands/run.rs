@@ -253,7 +253,8 @@ fn reported(options: &Options, command: &[OsString]) -> Result<u8> {
         if let Some(file) = &options.html {
             let (trace, machine) = (&analysed.trace, &analysed.machine);
             let confidential = &options.sources.confidential;
-            let subject = Subject { trace, machine, keep: KeepArgs::default(), confidential };
+            let counted = Some(&analysed);
+            let subject = Subject { trace, machine, counted, keep: KeepArgs::default(), confidential };
             let unnamed = NextCommands::new(Path::new("DIR"), &options.machine.machine);
             let next = next.as_ref().unwrap_or(&unnamed);
             page::write(&subject, analysed.answer(), &ExtraArgs::usual(), next, file)?;

@@ -9,7 +9,8 @@
 //! over time: each line has a mark at the time of its last touch, and the distance is the number of
 //! marks after the line's own. Here the leaves are words of 512 marks counted by population count,
 //! and time is renumbered when the slots are used up, so memory follows the number of lines and not
-//! the trace's length.
+//! the trace's length. The few lines that were touched last are a list and have no marks: most
+//! accesses touch one of them, and its place in the list is the distance.
 //!
 //! ```text
 //!   time      0 1 2 3 4 5 6 7            touch A again: 3 marks (B, C, D) after A's
@@ -17,21 +18,34 @@
 //!   mark      . . 1 1 1 1 . .
 //! ```
 
-use rustc_hash::FxHashMap;
+use crate::by_block::ByBlock;
 
 /// Words of 64 marks under one leaf of the tree.
 const LEAF_WORDS: usize = 8;
 /// Marks under one leaf.
 const LEAF_SLOTS: usize = 64 * LEAF_WORDS;
+/// The most slots: each has a number below [`NO_SLOT`].
+const MOST_SLOTS: usize = (1 << 32) - LEAF_SLOTS;
+/// The slot of a line that was never touched.
+const NO_SLOT: u32 = u32::MAX;
+
+/// Lines that were touched last, and have no mark: most accesses touch one of these again.
+const FRONT: usize = 8;
 
 /// Measures reuse distances over one stream of line numbers.
 #[derive(Clone, Debug)]
 pub struct ReuseDistance {
-    /// Dense number of each line seen.
-    numbers: FxHashMap<u64, u32>,
-    /// Indexed by line number: the time slot of its mark.
-    slots: Vec<u32>,
-    /// Indexed by time slot: the line of the mark that is, or was, there.
+    /// The lines touched last, the most recent first. Their order is their distance.
+    front: [u64; FRONT],
+    /// Their places in `slots`.
+    front_places: [u32; FRONT],
+    /// Their number.
+    front_lines: usize,
+    /// The time slot of each other line's mark.
+    slots: ByBlock<u32, 64>,
+    /// Lines that were touched.
+    lines: u64,
+    /// Indexed by time slot: the place in `slots` of the line whose mark is, or was, there.
     owners: Vec<u32>,
     /// Indexed by time slot: one bit.
     marks: Vec<u64>,
@@ -39,8 +53,6 @@ pub struct ReuseDistance {
     tree: Vec<u32>,
     /// Next free time slot.
     now: usize,
-    /// The last line: touching it again changes nothing.
-    last: Option<u64>,
 }
 
 impl Default for ReuseDistance {
@@ -54,66 +66,89 @@ impl ReuseDistance {
     pub fn new() -> ReuseDistance {
         let slots = 16 * LEAF_SLOTS;
         ReuseDistance {
-            numbers: FxHashMap::default(),
-            slots: Vec::new(),
+            front: [0; FRONT],
+            front_places: [0; FRONT],
+            front_lines: 0,
+            slots: ByBlock::new(NO_SLOT),
+            lines: 0,
             owners: vec![0; slots],
             marks: vec![0; slots / 64],
             tree: vec![0; slots / LEAF_SLOTS + 1],
             now: 0,
-            last: None,
         }
     }
 
     /// Touches a line and returns its reuse distance; `None` if it was never touched before.
     ///
     /// # Panics
-    /// Beyond 2^30 distinct lines.
+    /// Beyond 2^30 distinct lines, or if they lie in more than 2^26 blocks of 64.
     #[inline]
     pub fn touch(&mut self, line: u64) -> Option<u64> {
-        if self.last == Some(line) {
-            return Some(0);
+        match self.front[..self.front_lines].iter().position(|known| *known == line) {
+            Some(0) => Some(0),
+            Some(distance) => {
+                self.front[..=distance].rotate_right(1);
+                self.front_places[..=distance].rotate_right(1);
+                Some(distance as u64)
+            }
+            None => self.touch_other(line),
         }
-        self.last = Some(line);
-        self.touch_other(line)
     }
 
     /// Number of distinct lines touched.
     pub fn lines(&self) -> u64 {
-        self.slots.len() as u64
+        self.lines
     }
 
     /// The lines touched, the most recent last.
     pub fn by_recency(&self) -> Vec<u64> {
-        let mut lines: Vec<(u32, u64)> =
-            self.numbers.iter().map(|(&line, &number)| (self.slots[number as usize], line)).collect();
-        lines.sort_unstable();
-        lines.into_iter().map(|(_, line)| line).collect()
+        let marked = (0..self.now).filter(|slot| self.is_marked(*slot));
+        let behind = marked.map(|slot| self.slots.number(self.owners[slot] as usize));
+        behind.chain(self.front[..self.front_lines].iter().rev().copied()).collect()
     }
 
+    /// Touches a line that is not in front.
     fn touch_other(&mut self, line: u64) -> Option<u64> {
+        let place = self.slots.place(line);
+        let old = self.slots[place];
+        let distance = if old == NO_SLOT {
+            assert!(self.lines < 1 << 30, "reuse distances are kept for at most 2^30 lines");
+            self.lines += 1;
+            None
+        } else {
+            // Lines in front have no mark. Marks up to and including the line's own stay before it; the others came after.
+            let distance = self.lines - self.rank(old as usize);
+            self.marks[old as usize / 64] &= !(1 << (old % 64));
+            self.add(old as usize, u32::MAX);
+            Some(distance)
+        };
+        let place = u32::try_from(place).expect("lines lie in at most 2^26 blocks");
+        if self.front_lines == FRONT {
+            self.mark(self.front_places[FRONT - 1]);
+        } else {
+            self.front_lines += 1;
+        }
+        self.front.copy_within(..FRONT - 1, 1);
+        self.front_places.copy_within(..FRONT - 1, 1);
+        (self.front[0], self.front_places[0]) = (line, place);
+        distance
+    }
+
+    /// Marks the line at a place of `slots` as the most recent of those that are not in front.
+    fn mark(&mut self, place: u32) {
         if self.now == self.owners.len() {
             self.renumber();
         }
         let slot = self.now;
         self.now += 1;
-        let fresh = self.slots.len() as u32;
-        let number = *self.numbers.entry(line).or_insert(fresh);
-        let distance = if number == fresh {
-            assert!(fresh < 1 << 30, "reuse distances are kept for at most 2^30 lines");
-            self.slots.push(slot as u32);
-            None
-        } else {
-            let old = std::mem::replace(&mut self.slots[number as usize], slot as u32) as usize;
-            // Marks up to and including the line's own stay before it; the others came after.
-            let distance = self.lines() - self.rank(old);
-            self.marks[old / 64] &= !(1 << (old % 64));
-            self.add(old, u32::MAX);
-            Some(distance)
-        };
-        self.owners[slot] = number;
+        self.slots[place as usize] = slot as u32;
+        self.owners[slot] = place;
         self.marks[slot / 64] |= 1 << (slot % 64);
         self.add(slot, 1);
-        distance
+    }
+
+    fn is_marked(&self, slot: usize) -> bool {
+        self.marks[slot / 64] >> (slot % 64) & 1 != 0
     }
 
     /// Marks at slots up to and including `slot`.
@@ -144,7 +179,7 @@ impl ReuseDistance {
     fn renumber(&mut self) {
         let mut next = 0;
         for slot in 0..self.now {
-            if self.marks[slot / 64] >> (slot % 64) & 1 != 0 {
+            if self.is_marked(slot) {
                 let owner = self.owners[slot];
                 self.owners[next] = owner;
                 self.slots[owner as usize] = next as u32;
@@ -152,7 +187,7 @@ impl ReuseDistance {
             }
         }
         self.now = next;
-        let slots = self.owners.len().max((4 * next).next_multiple_of(LEAF_SLOTS));
+        let slots = self.owners.len().max((4 * next).next_multiple_of(LEAF_SLOTS)).min(MOST_SLOTS);
         self.owners.resize(slots, 0);
         self.marks.clear();
         self.marks.resize(slots / 64, 0);

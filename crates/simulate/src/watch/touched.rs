@@ -1,57 +1,36 @@
 //! Which lines anything has touched so far.
 
-use rustc_hash::FxHashMap;
+use crate::by_block::ByBlock;
 
-/// Lines of a block, one bit each, and blocks of a group, which share one lookup.
-const LINES: u32 = 64;
-const BLOCKS: u64 = 8;
+/// Lines of a group, one bit each.
+const LINES: u64 = 64;
 
-/// Groups that are found without a lookup, by the low bits of their numbers.
-const NEAR: usize = 256;
-
-/// One line of the machine we run on.
-type Group = [u64; BLOCKS as usize];
+/// Groups of a block: one line of the machine we run on.
+const GROUPS: usize = 8;
 
 /// A set of lines that only grows.
 #[derive(Clone)]
 pub struct Touched {
     shift: u32,
-    /// Place of each group.
-    places: FxHashMap<u64, u32>,
-    groups: Vec<Group>,
-    /// Number of a group and its place.
-    near: Box<[(u64, u32); NEAR]>,
+    /// A bit for each touched line, by the number of its group.
+    groups: ByBlock<u64, GROUPS>,
 }
 
 impl Touched {
     /// An empty set of lines of `line_bytes`, a power of two.
     pub fn new(line_bytes: u32) -> Touched {
-        Touched {
-            shift: line_bytes.trailing_zeros(),
-            places: FxHashMap::default(),
-            groups: Vec::new(),
-            near: Box::new([(u64::MAX, 0); NEAR]),
-        }
+        Touched { shift: line_bytes.trailing_zeros(), groups: ByBlock::new(0) }
     }
 
     /// Touches the line of an address; returns whether this is its first touch.
     #[inline]
     pub fn is_first(&mut self, address: u64) -> bool {
         let line = address >> self.shift;
-        let (block, bit) = (line / u64::from(LINES), 1 << (line % u64::from(LINES)));
-        let number = block / BLOCKS;
-        let near = &mut self.near[number as usize % NEAR];
-        if near.0 != number {
-            let next = self.groups.len() as u32;
-            let place = *self.places.entry(number).or_insert(next);
-            if place == next {
-                self.groups.push(Group::default());
-            }
-            *near = (number, place);
-        }
-        let block = &mut self.groups[near.1 as usize][(block % BLOCKS) as usize];
-        let is_first = *block & bit == 0;
-        *block |= bit;
+        let bit = 1 << (line % LINES);
+        let place = self.groups.place(line / LINES);
+        let group = &mut self.groups[place];
+        let is_first = *group & bit == 0;
+        *group |= bit;
         is_first
     }
 }

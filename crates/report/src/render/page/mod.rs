@@ -5,6 +5,7 @@
 
 mod shared;
 mod terms;
+mod together;
 
 use memlode_machine::Provenance;
 use memlode_whatif::advise::written;
@@ -23,6 +24,7 @@ use crate::model::{
 use crate::ranked::run_cycles;
 
 pub use shared::SharedWords;
+pub use together::TogetherWords;
 
 /// Commands of a shell that go on where the page ends.
 pub struct Commands<'a> {
@@ -55,6 +57,8 @@ pub struct Words {
     pub sharing: Option<String>,
     /// Objects that they lose it for, which are findings.
     pub shared: Vec<SharedWords>,
+    /// Members that are used together, of the types of findings.
+    pub together: Vec<TogetherWords>,
     /// Edits that are worth it, and others.
     pub edits: Vec<EditWords>,
     /// The two sides of a comparison, and how far placement alone changes a run.
@@ -152,6 +156,7 @@ pub fn words(
         notes: report.trace.notes.iter().map(|found| plain(&note(found))).collect(),
         sharing: report.sharing.as_ref().map(lost),
         shared: shared::words(report, commands),
+        together: together::words(report),
         edits: tried.map(|tried| edits(tried, commands)).unwrap_or_default(),
         compared: comparison.map(compared),
         commands: fill(commands),
@@ -279,7 +284,7 @@ fn about(report: &Report) -> Vec<Fact> {
     ];
     if let Some(sample) = &trace.sample {
         let [part, errors] = sample_lines(sample);
-        facts.push(Fact { heading: "Sample", text: plain(&format!("{part} {errors}")) });
+        facts.push(Fact { heading: "Sample", text: plain(&format!("{part}; {errors}")) });
     }
     facts.extend(wait(&total.wait).map(|text| Fact { heading: "Wait", text: plain(&text) }));
     let shares = &report.coverage;

@@ -92,6 +92,11 @@ pub(super) fn views() -> Vec<Fact> {
              together belong in the same cache line; holes and cold members fill lines that nobody needs.",
         ),
         (
+            "together",
+            "A line that a cache holds is used well if what is used while it is there lies in it. Black is used with the \
+             member in half of these residencies or more, grey is not.",
+        ),
+        (
             "marks",
             "Hot and cold members, and what edits of the layout buy, are in a page for which edits were tried:",
         ),
@@ -153,7 +158,8 @@ pub(super) fn views() -> Vec<Fact> {
         ),
         (
             "compare",
-            "Two traces side by side: what is new, gone, better, worse, or within what placement alone changes.",
+            "Two traces side by side: what is new, gone, better, worse, or within what placement alone changes. Of whole \
+             runs.",
         ),
         ("missing", "This page was made without it. To fill it:"),
     ];

@@ -299,7 +299,7 @@ fn bound(density: &Density) -> &'static str {
 }
 
 /// A sentence about the part of a type that is used.
-fn used(density: &Density) -> String {
+pub fn used(density: &Density) -> String {
     let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, level, .. } = density;
     let (ty, members) = (brief(&density.ty), density.members.join(", "));
     let (ty, members, bound) = (printable(&ty), printable(&members), bound(density));
@@ -397,7 +397,7 @@ fn is_about(advised: &AdvisedEdit, finding: &Finding) -> bool {
 }
 
 /// Returns the members of a type that are used, but mostly not when that of the finding is.
-fn at_other_times(density: &Density) -> Vec<&str> {
+pub fn at_other_times(density: &Density) -> Vec<&str> {
     let others = density.members.iter().filter(|member| !density.used_with.contains(member));
     others.map(String::as_str).collect()
 }
