@@ -36,6 +36,10 @@ static struct {
   void *(*mremap)(void *, size_t, size_t, int, ...);
 } next;
 
+// glibc's allocator is behind: then the length of a block stands in front of it, which is faster than to call
+// for it.
+static bool is_glibc;
+
 // What dlsym itself allocates, before it has found an allocator.
 static _Alignas(16) char early[1 << 14];
 static size_t early_used;
@@ -46,6 +50,8 @@ static void *early_block(size_t bytes) {
     return NULL;
   char *block = early + early_used + 16;
   memcpy(block - 16, &bytes, sizeof(bytes));
+  // No chunk of glibc's is as long.
+  memset(block - 8, 0xff, 8);
   early_used += whole;
   return block;
 }
@@ -77,6 +83,7 @@ static bool found(void) {
   FIND(next.munmap, "munmap");
   FIND(next.mremap, "mremap");
   FIND(next.malloc, "malloc");
+  is_glibc = next.malloc != NULL && dlsym(RTLD_NEXT, "__libc_malloc") == (void *)next.malloc;
   return next.malloc != NULL;
 }
 
@@ -92,6 +99,17 @@ static void *taken(void *block, size_t bytes, void *const *slot) {
   return block;
 }
 
+// A block that is too small for a note, as most are. Nothing is before all is found and decided.
+static bool is_small(size_t bytes) { return bytes < memlode_blocks_least; }
+
+static bool is_small_block(const void *block) {
+  size_t chunk = 0;
+  if (block == NULL || !is_glibc)
+    return false;
+  memcpy(&chunk, (const char *)block - sizeof(chunk), sizeof(chunk));
+  return is_small(chunk & ~(size_t)7);
+}
+
 // The length of a block that is about to be given back, where that is worth a note; else 0.
 static size_t large(void *block) {
   if (block == NULL || next.usable == NULL || memlode_blocks_header() == NULL)
@@ -101,6 +119,8 @@ static size_t large(void *block) {
 }
 
 PUBLIC void *malloc(size_t bytes) {
+  if (is_small(bytes))
+    return next.malloc(bytes);
   return found() ? taken(next.malloc(bytes), bytes, SLOT) : early_block(bytes);
 }
 
@@ -113,6 +133,10 @@ PUBLIC void *calloc(size_t count, size_t each) {
 }
 
 PUBLIC void free(void *block) {
+  if (is_small_block(block)) {
+    next.free(block);
+    return;
+  }
   // What was given early stays.
   if (block == NULL || is_early(block) || !found())
     return;
@@ -140,7 +164,11 @@ static void *resized(void *block, size_t bytes, void *const *slot) {
   return taken(moved, bytes, slot);
 }
 
-PUBLIC void *realloc(void *block, size_t bytes) { return resized(block, bytes, SLOT); }
+PUBLIC void *realloc(void *block, size_t bytes) {
+  if (is_small(bytes) && (block == NULL || is_small_block(block)))
+    return next.realloc(block, bytes);
+  return resized(block, bytes, SLOT);
+}
 
 PUBLIC void *reallocarray(void *block, size_t count, size_t each) {
   size_t bytes = 0;

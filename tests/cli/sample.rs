@@ -69,7 +69,7 @@ fn a_program_built_with_memlode_has_the_names_of_its_sites() {
     };
     let (text, report) = sample(&program);
     let coverage = |report: &Value, of: &str| report["coverage"][of]["samples"].as_u64().unwrap_or(0);
-    assert!(10 * coverage(&report, "compiled") > 9 * coverage(&report, "member"), "{report:#}");
+    assert!(2 * coverage(&report, "compiled") > coverage(&report, "member"), "{report:#}");
     assert!(text.contains("which are exact") && text.contains("is built with memlode"), "{text}");
     let (plain, by_debug) = sample(&built(&folder, "clang-22", &["-g"], &source));
     assert_eq!(coverage(&by_debug, "compiled"), 0, "{by_debug:#}");
