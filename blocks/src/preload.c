@@ -103,11 +103,7 @@ static void *taken(void *block, size_t bytes, void *const *slot) {
 static bool is_small(size_t bytes) { return bytes < memlode_blocks_least; }
 
 static bool is_small_block(const void *block) {
-  size_t chunk = 0;
-  if (block == NULL || !is_glibc)
-    return false;
-  memcpy(&chunk, (const char *)block - sizeof(chunk), sizeof(chunk));
-  return is_small(chunk & ~(size_t)7);
+  return block != NULL && is_glibc && is_small(((const size_t *)block)[-1] & ~(size_t)7);
 }
 
 // The length of a block that is about to be given back, where that is worth a note; else 0.
