@@ -124,7 +124,8 @@ impl BlockBook {
 
     /// Changes that are as old as this will not be taken back.
     pub fn settle(&mut self, until: u64) {
-        let old: Vec<_> = self.freed.iter().filter(|(_, freed)| freed.time.saturating_add(SOON) < until).collect();
+        let old: Vec<_> =
+            self.freed.iter().filter(|(_, freed)| freed.time.saturating_add(SOON) < until).collect();
         let old: Vec<_> = old.into_iter().map(|(block, freed)| (*block, freed.time)).collect();
         for ((pid, address), time) in old {
             self.freed.remove(&(pid, address));
