@@ -25,7 +25,8 @@ static void *work(void *p) {
   for (unsigned i = 0; i < 20000; i++) {
     if (i % 8 == 0) sched_yield(); // so they take turns on one core, too
     unsigned at = (i + (unsigned)(long)p * 20) % 41;
-    while (atomic_flag_test_and_set_explicit(&pool[at].held, memory_order_acquire)) { }
+    while (atomic_flag_test_and_set_explicit(&pool[at].held, memory_order_acquire))
+      sched_yield(); // or all that is lost would be little beside a wait for one that does not run
     count[at * 8]++;
     atomic_flag_clear_explicit(&pool[at].held, memory_order_release);
     atomic_fetch_add_explicit(&added, 1, memory_order_relaxed);

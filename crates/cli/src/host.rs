@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use memlode_machine::{HostSources, Machine};
+#[cfg(feature = "measure")]
 use memlode_measure::machine::settled;
+#[cfg(feature = "measure")]
 use memlode_report::render::measured::machine as words;
 
 use crate::term;
@@ -18,6 +20,15 @@ const SWITCH: &str = "MEMLODE_CALIBRATE";
 /// # Errors
 /// Those of [`Machine::find`].
 pub fn machine(wanted: &str) -> Result<Machine> {
+    // A build that cannot measure assumes latencies.
+    #[cfg(feature = "measure")]
+    if_needed(wanted);
+    Ok(Machine::find(wanted)?)
+}
+
+/// Measures the host if that is the machine, and it was not measured before.
+#[cfg(feature = "measure")]
+fn if_needed(wanted: &str) {
     if wanted == "host"
         && std::env::var_os(SWITCH).is_none_or(|value| value != "off")
         && Machine::host().file_hash.is_none()
@@ -25,11 +36,11 @@ pub fn machine(wanted: &str) -> Result<Machine> {
     {
         term::note(&words::kept(&file));
     }
-    Ok(Machine::find(wanted)?)
 }
 
 /// Measures the host, and keeps the result; returns the file. `None` if it cannot be kept, or if
 /// others use the processors: then latencies are assumed, and reports say so.
+#[cfg(feature = "measure")]
 fn measure() -> Option<PathBuf> {
     let sources = HostSources { measured: None, ..HostSources::default() };
     let described = HostSources { kept: None, ..sources.clone() }.detect();

@@ -122,7 +122,7 @@ mod tests {
         let edits = edits_from_text("remove item: kind, title").expect("an edit");
         assert_eq!(
             because(&edits, &[constant]),
-            "no code reads title of item; in this run, of item, kind was always 7 (1,000 values)"
+            "no code reads title of item; in this run, of item, kind was always 7 (1.00 k values)"
         );
     }
 }
