@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # shellcheck source=tests/checked.sh
 source tests/checked.sh
-export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 MEMLODE_RESULTS=off
+export PATH="$PWD/target/memlode/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 MEMLODE_RESULTS=off MEMLODE_CALIBRATE=off
 
 # From compilers to advice; kept short.
 smoke="usage compiling findings source_lines reported"
