@@ -10,17 +10,18 @@
 // Blocks of fewer bytes are not noted; 0 until that is decided.
 extern _Atomic size_t memlode_blocks_least;
 
-// Opens the memory that `memlode sample` gave this program, if it did and libc is far enough to say so.
+// Opens the memory that `memlode sample` gave this program, if it did and libc is far enough to say
+// so.
 void memlode_blocks_begin(void);
 
 // The shared memory, once it is open.
 struct memlode_block_notes_header *memlode_blocks_header(void);
 struct memlode_block_path *memlode_blocks_paths(void);
 
-// Notes that a block or mapping was taken or given back, and who asked: `slot` is the place in the stack
-// where the allocator's return address is. Keeps errno.
+// Notes that a block or mapping was taken or given back, and who asked: `slot` is the place in the
+// stack where the allocator's return address is. Keeps errno.
 void memlode_blocks_note(uint16_t kind, const void *address, size_t bytes, void *const *slot);
 
-// The number of the calls that led to a return address; MEMLODE_BLOCK_NOTE_NO_PATH if there is no room for
-// more.
+// The number of the calls that led to a return address; MEMLODE_BLOCK_NOTE_NO_PATH if there is no
+// room for more.
 uint16_t memlode_blocks_path(void *const *slot);

@@ -2,10 +2,10 @@
 //
 //   | header | paths[65535] | notes[262144] |
 //
-// Many threads of many processes write to the ring, and one reader takes notes out of it. A writer takes a
-// number by moving `head` on, fills in the note of that number, and seals it; the reader takes a note once
-// its seal fits, and moves `tail` on. Nobody waits: a note for which there is no room is counted, and a
-// writer that dies between the two leaves a note that the reader gives up.
+// Many threads of many processes write to the ring, and one reader takes notes out of it. A writer
+// takes a number by moving `head` on, fills in the note of that number, and seals it; the reader
+// takes a note once its seal fits, and moves `tail` on. Nobody waits: a note for which there is no
+// room is counted, and a writer that dies between the two leaves a note that the reader gives up.
 #include "blocks.h"
 
 #include <errno.h>

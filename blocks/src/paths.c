@@ -1,7 +1,7 @@
 // Calls that led to an allocation: each path once, in a table that all processes share.
 //
-// Code needs no frame pointers: unwind tables are followed. That takes some microseconds, so what was found
-// is remembered with the places in the stack where the return addresses stood:
+// Code needs no frame pointers: unwind tables are followed. That takes some microseconds, so what
+// was found is remembered with the places in the stack where the return addresses stood:
 //
 //   remembered   slot of malloc's return address, and of its callers:   0x7ff0 → f, 0x8020 → g, 0x8070 → main
 //

@@ -1,7 +1,7 @@
 // A library to preload: where the large blocks of a program come from, for `memlode sample`.
 //
-// Each function here calls the one that the program would have called without it, and notes what it gave.
-// C++'s operator new and Rust's allocator call malloc and its kin.
+// Each function here calls the one that the program would have called without it, and notes what it
+// gave. C++'s operator new and Rust's allocator call malloc and its kin.
 //
 //   MEMLODE_BLOCKS=FILE      memory that is shared with `memlode sample`; without it nothing is noted
 #include "blocks.h"
@@ -36,8 +36,8 @@ static struct {
   void *(*mremap)(void *, size_t, size_t, int, ...);
 } next;
 
-// glibc's allocator is behind: then the length of a block stands in front of it, which is faster than to call
-// for it.
+// glibc's allocator is behind: then the length of a block stands in front of it, which is faster
+// than to call for it.
 static bool is_glibc;
 
 // What dlsym itself allocates, before it has found an allocator.
@@ -62,7 +62,8 @@ static bool is_early(const void *block) {
 
 #define FIND(to, name) ((to) = (__typeof__(to))dlsym(RTLD_NEXT, name))
 
-// The first call of all comes long before there is a second thread. Returns whether functions were found.
+// The first call of all comes long before there is a second thread. Returns whether functions were
+// found.
 static bool found(void) {
   static bool looking;
   if (next.malloc != NULL)

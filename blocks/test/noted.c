@@ -1,4 +1,5 @@
-// What the library notes is what a program allocated, in each of its threads and processes, with the calls.
+// What the library notes is what a program allocated, in each of its threads and processes, with
+// the calls.
 //
 //   noted LIBRARY     starts itself with the library, and compares the notes with what it did
 #include <fcntl.h>

@@ -18,17 +18,17 @@ const SWITCH: &str = "MEMLODE_CALIBRATE";
 /// Returns the machine of a `--machine` argument.
 ///
 /// # Errors
-/// Those of [`Machine::find`].
+/// Fails as [`Machine::find`] does.
 pub fn machine(wanted: &str) -> Result<Machine> {
     // A build that cannot measure assumes latencies.
     #[cfg(feature = "measure")]
-    if_needed(wanted);
+    measure_if_needed(wanted);
     Ok(Machine::find(wanted)?)
 }
 
 /// Measures the host if that is the machine, and it was not measured before.
 #[cfg(feature = "measure")]
-fn if_needed(wanted: &str) {
+fn measure_if_needed(wanted: &str) {
     if wanted == "host"
         && std::env::var_os(SWITCH).is_none_or(|value| value != "off")
         && Machine::host().file_hash.is_none()

@@ -12,9 +12,9 @@ use crate::{Error, image};
 pub enum Loading {
     /// A loader loads its libraries, and those that the environment adds.
     Dynamic,
-    /// It has all of its libraries in it.
+    /// The program has all of its libraries in it.
     Static,
-    /// It is a script, or made for another kind of machine.
+    /// The file is a script, or made for another kind of machine.
     Unknown,
 }
 

@@ -28,7 +28,7 @@ const WATCHED: Duration = Duration::from_millis(150);
 /// processors, at once if they do already.
 ///
 /// # Errors
-/// Those of [`calibrate`].
+/// Fails as [`calibrate`] does.
 pub fn settled(machine: &Machine) -> Result<Option<Calibration>, Error> {
     let before = Usage::now();
     std::thread::sleep(WATCHED);

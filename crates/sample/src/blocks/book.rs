@@ -21,7 +21,7 @@ pub enum BlockEvent {
         bytes: u64,
         /// The innermost call that led there: an index into [`crate::KeptSamples::calls`].
         call: Option<u32>,
-        /// It was mapped, and is no block of the heap.
+        /// The memory was mapped, and is no block of the heap.
         is_mapped: bool,
     },
     /// A block was given back.

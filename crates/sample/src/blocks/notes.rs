@@ -27,11 +27,11 @@ const NOTES: u64 = block_notes::NOTES as u64;
 pub(crate) enum NoteKind {
     /// A block of the heap was taken.
     Taken,
-    /// It was given back.
+    /// A block was given back.
     Freed,
     /// Memory was mapped.
     Mapped,
-    /// It was unmapped.
+    /// A mapping was unmapped.
     Unmapped,
 }
 

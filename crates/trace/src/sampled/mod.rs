@@ -176,7 +176,7 @@ pub struct SampledBlock {
     pub bytes: u64,
     /// Nanoseconds of the kernel's clock when it was taken.
     pub begun: u64,
-    /// It was mapped, and is no block of the heap.
+    /// The memory was mapped, and is no block of the heap.
     pub is_mapped: bool,
     /// The calls that took it: an index into [`SampledRecording::paths`].
     pub path: Option<u32>,
