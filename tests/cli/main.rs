@@ -33,6 +33,7 @@ mod live;
 mod machine;
 mod newcomer;
 mod one_answer;
+mod one_clock;
 mod part;
 mod placement;
 mod ranges;

@@ -39,17 +39,10 @@ pub(crate) fn ranked(report: &Report) -> Vec<Ranked<'_>> {
     all
 }
 
-/// Returns the modelled cycles of a run, with those that threads lose to each other.
-pub(crate) fn run_cycles(report: &Report) -> f64 {
-    let wait = &report.total.numbers.wait;
-    let lost = report.sharing.as_ref().map_or(0.0, |found| found.cycles as f64);
-    wait.cycles + wait.first_touch_cycles + wait.instruction_cycles + lost
-}
-
 /// The objects that cost so much that each is a finding, the costliest first.
 pub(crate) fn costly(report: &Report) -> Vec<&SharedObject> {
     let Some(found) = &report.sharing else { return Vec::new() };
-    let least = LEAST * run_cycles(report);
+    let least = LEAST * report.run_cycles;
     let costly = |object: &&SharedObject| object.cycles as f64 >= least && object.transfers > found.one_in;
     found.objects.iter().filter(costly).collect()
 }

@@ -2,6 +2,9 @@
 
 use memlode_attribute::{CostModel, Profile};
 use memlode_machine::Machine;
+use rustc_hash::FxHashMap;
+
+use crate::fresh::FreshMemory;
 
 /// Assumed instructions per access where the trace does not have them.
 const INSTRUCTIONS: f64 = 3.0;
@@ -19,6 +22,13 @@ pub struct Cycles {
 }
 
 impl Cycles {
+    /// The cycles of a run with this profile, as `report`, `whatif` and `diff` have them, with the
+    /// kernel's work for fresh memory and without losses of threads to each other.
+    pub fn of_run(profile: &Profile, costs: &CostModel, machine: &Machine) -> Cycles {
+        let kernel = FreshMemory::of(profile).cycles(machine, &FxHashMap::default());
+        Cycles::of(profile, costs, machine, kernel)
+    }
+
     /// Sums the cycles of a whole profile by the model by which reports rank. Walks of sites are
     /// part of a profile, so a profile under an edit has the walks under that edit. `kernel` are
     /// the kernel's cycles for fresh memory.

@@ -192,7 +192,7 @@ impl Predictor<'_> {
 
     /// The run's cycles in a profile of this trace as it is.
     pub fn cycles(&self, profile: &Profile) -> Cycles {
-        Cycles::of(profile, &self.costs(profile), self.machine, self.fresh_cycles(profile))
+        Cycles::of_run(profile, &self.costs(profile), self.machine)
     }
 
     /// The kernel's cycles for the fresh memory of this trace as it is.

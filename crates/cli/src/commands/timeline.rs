@@ -6,6 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, Parser};
 use memlode_analyses::{Arguments, BadArgument, Every, Run};
+use memlode_machine::Machine;
+use memlode_report::{CommandFindings, Note};
+use memlode_trace::Trace;
 
 use crate::accesses::known;
 use crate::analyse::{Job, Wanted};
@@ -73,9 +76,24 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
         );
     }
     let question = question::<Args>("timeline", given, &[&job.machine]);
-    let answer = args.keep.answer(question, &[&trace], || Ok(job.run(trace.clone())?.answer()))?;
+    let machine = job.machine.clone();
+    let answer = args.keep.answer(question, &[&trace], || {
+        let mut answer = job.run(trace.clone())?.answer();
+        if let CommandFindings::Analysis(found) = &mut answer.found {
+            found.notes.extend(latencies(&trace, machine)?);
+        }
+        Ok(answer)
+    })?;
     show(&answer, &ShapeArgs::rows(usize::MAX), None, args.json, Out::Stdout)?;
     Ok(ExitCode::from(OK))
+}
+
+/// The sum of latencies beside the wait of a report on the same trace.
+fn latencies(trace: &Arc<Trace>, machine: Machine) -> Result<Option<Note>> {
+    let job = Job { machine, wanted: Wanted::Report(None), by_path: false };
+    let CommandFindings::Report(report) = job.run(trace.clone())?.answer().found else { return Ok(None) };
+    let total = &report.total.numbers;
+    Ok(Some(Note::SumOfLatencies { cycles: total.stall_cycles, report_cycles: total.wait.cycles as u64 }))
 }
 
 /// `1000`, `10k`, `10M`, `1G`; `10ms`, `1s`.

@@ -37,6 +37,7 @@ use memlode_trace::Trace;
 use memlode_trace::event::ThreadId;
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteTable, StringId};
+use memlode_whatif::cost::Cycles;
 use rustc_hash::FxHashMap;
 
 use crate::build::naming::{Borrowed, Naming};
@@ -89,6 +90,8 @@ pub fn report(inputs: Inputs<'_>) -> Report {
         borrowed: &borrowed(&tables, names),
     };
     let access = |(what, place): &(What, Place)| builder.access(what, place);
+    let lost = sharing.map_or(0.0, SharingProfile::lost_cycles);
+    let run_cycles = Cycles::of_run(profile, costs, machine).with_lost(lost).run;
     let mut report = Report {
         trace: builder.recording(trace, replayed, sample),
         machine: simulated(machine, &levels, profile),
@@ -114,12 +117,10 @@ pub fn report(inputs: Inputs<'_>) -> Report {
             linkage_name: builder.string(*name),
         }),
         threads: builder.rows(&tables.threads(), |id| builder.thread(trace, machine, *id)),
-        sharing: sharing.map(|found| {
-            let run = total.wait.cycles() + total.wait.first_touches + total.wait.instructions;
-            builder.transfers(found, machine, run + found.lost_cycles())
-        }),
+        sharing: sharing.map(|found| builder.transfers(found, machine, run_cycles)),
         remote: profile.remote,
         instructions: costs.knows_instructions().then(|| instructions(profile, names)),
+        run_cycles: rounded(run_cycles),
         advised: Vec::new(),
     };
     handles::name_findings(names, &mut report);

@@ -1,13 +1,13 @@
 //! The report of `memlode sim --time`.
 
-use memlode_attribute::Cell;
-use memlode_attribute::TimedProfile;
 use memlode_attribute::place::{Place, What, place};
 use memlode_attribute::tables::Tables;
 use memlode_attribute::timed::{Charged, Stall, TICKS, TimedRow};
+use memlode_attribute::{Cell, CostModel, TimedProfile};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
+use memlode_whatif::cost::Cycles;
 
 use crate::build::{Builder, borrowed, rounded, simulated};
 use crate::model::{self, Everything, StallCycles, TimeReport, TimedCore, TimedNumbers};
@@ -38,7 +38,9 @@ pub fn timing(trace: &Trace, machine: &Machine, timed: &TimedProfile, replayed: 
         let cores = &timed.setup.cores;
         thread.subject.core = cores[thread.subject.thread as usize % cores.len()];
     }
+    let costs = CostModel::new(&timed.profile, names, machine);
     TimeReport {
+        run_cycles: rounded(Cycles::of_run(&timed.profile, &costs, machine).run),
         trace: builder.recording(trace, replayed, None),
         machine: simulated(machine, &levels, &timed.profile),
         core: core(machine),

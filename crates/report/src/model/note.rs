@@ -72,6 +72,13 @@ pub enum Note {
         /// The threads concerned, if there are any.
         threads: Vec<String>,
     },
+    /// Waits are sums of latencies, of which the report's model makes less, since misses overlap.
+    SumOfLatencies {
+        /// Cycles of all latencies.
+        cycles: u64,
+        /// Cycles of the report's wait.
+        report_cycles: u64,
+    },
     /// Recording did not finish.
     Unfinished,
     /// Part of the program was compiled with `--fidelity=source`.

@@ -48,6 +48,9 @@ pub struct Report {
     /// Instructions that the accesses stand among; none where nothing is known of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
+    /// Modelled cycles of the run, as `whatif` and `diff` have them: instructions, waiting, fresh memory
+    /// with the kernel's work for it, and losses of threads to each other.
+    pub run_cycles: f64,
     /// Edits that `memlode advise` found to be worth it on the whole run, the best first; none where
     /// it was not asked. They are put beside a report when it is shown.
     #[serde(skip)]

@@ -13,6 +13,9 @@ pub struct TimeReport {
     pub machine: Simulated,
     /// The core.
     pub core: TimedCore,
+    /// Cycles of the run by the model of `report`, `whatif` and `diff`, without what threads lose to
+    /// each other.
+    pub run_cycles: f64,
     /// All accesses of all threads.
     pub total: TimedRow<Everything>,
     /// Data and the line that touches it.

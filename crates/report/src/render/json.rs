@@ -51,6 +51,7 @@ fn report_document(report: &Report) -> ReportDocument<'_> {
         threads: &report.threads,
         sharing: &report.sharing,
         instructions: report.instructions,
+        run_cycles: report.run_cycles,
     }
 }
 
@@ -90,6 +91,7 @@ fn timing_document(timing: &TimeReport) -> TimingDocument<'_> {
         trace: Trace::of(&timing.trace),
         machine: &timing.machine,
         core: &timing.core,
+        run_cycles: timing.run_cycles,
         total: &timing.total,
         lines: &timing.lines,
         data: &timing.data,
@@ -271,6 +273,9 @@ struct ReportDocument<'a> {
     /// Instructions that the accesses stand among.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<u64>,
+    /// Modelled cycles of the run: instructions, waiting, fresh memory with the kernel's work for it,
+    /// and losses of threads to each other.
+    run_cycles: f64,
 }
 
 /// The document of `memlode sim --json`. Rows have details: why their accesses missed.
@@ -326,6 +331,9 @@ struct TimingDocument<'a> {
     machine: &'a Simulated,
     /// The core.
     core: &'a TimedCore,
+    /// Cycles of the run by the model of `report`, `whatif` and `diff`, without what threads lose to
+    /// each other.
+    run_cycles: f64,
     /// All accesses.
     total: &'a TimedRow<Everything>,
     /// Data and the line that touches it; like the other tables, the costliest first.

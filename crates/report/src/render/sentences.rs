@@ -59,6 +59,13 @@ pub fn note(note: &Note) -> String {
             );
             format!("only a part is counted, and all of the trace went through the caches: {}", parts.join(", "))
         }
+        Note::SumOfLatencies { cycles, report_cycles } => format!(
+            "waits are sums of latencies here, {} cycles in all: {:.1} times the {} of the report's model, by which misses \
+             overlap",
+            count(*cycles),
+            *cycles as f64 / (*report_cycles).max(1) as f64,
+            count(*report_cycles)
+        ),
         Note::Unfinished => {
             "recording did not finish: what the collector had not yet written is missing".into()
         }

@@ -21,7 +21,6 @@ use crate::model::{
     Access, Advice, AdvisedEdit, Comparison, Doubt, Finding, Home, Object, Position, RejectedEdits, Report,
     SourceText, Transfers, WhatIf,
 };
-use crate::ranked::run_cycles;
 
 pub use shared::SharedWords;
 pub use together::TogetherWords;
@@ -144,7 +143,7 @@ pub fn words(
     comparison: Option<&Comparison>,
     commands: &Commands<'_>,
 ) -> Words {
-    let run = run_cycles(report);
+    let run = report.run_cycles;
     Words {
         title: program(report),
         sentence: sentence(report),
@@ -211,8 +210,8 @@ fn sentence(report: &Report) -> String {
     let waits = &total.wait;
     let share = match waits.instruction_cycles > 0.0 {
         true => {
-            let part = percent_of(waits.cycles / (waits.cycles + waits.instruction_cycles));
-            format!("About {part} of the modelled cycles wait for data")
+            let part = percent_of(waits.cycles / report.run_cycles);
+            format!("About {part} of the run's modelled cycles wait for data")
         }
         false => "What share of this run waits for data is not known".to_string(),
     };
@@ -286,7 +285,7 @@ fn about(report: &Report) -> Vec<Fact> {
         let [part, errors] = sample_lines(sample);
         facts.push(Fact { heading: "Sample", text: plain(&format!("{part}; {errors}")) });
     }
-    facts.extend(wait(&total.wait).map(|text| Fact { heading: "Wait", text: plain(&text) }));
+    facts.extend(wait(report).map(|text| Fact { heading: "Wait", text: plain(&text) }));
     let shares = &report.coverage;
     let part = |share: f64| percent((share * shares.accesses as f64).round() as u64, shares.accesses);
     facts.push(Fact {

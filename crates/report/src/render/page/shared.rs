@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Commands, data_name, object_name, place_name};
 use crate::model::{AdvisedEdit, Report, SharedObject};
-use crate::ranked::{costly, run_cycles};
+use crate::ranked::costly;
 use crate::render::terminal::findings::arrow_of_shared;
 use crate::render::terminal::shared::{fact, pairs};
 use crate::render::text::percent_of;
@@ -59,7 +59,7 @@ fn one(
 }
 
 fn share(report: &Report, object: &SharedObject) -> String {
-    percent_of(object.cycles as f64 / run_cycles(report).max(1.0))
+    percent_of(object.cycles as f64 / report.run_cycles.max(1.0))
 }
 
 /// The first sentence of a page, where an object that is shared costs more than any data that is waited for.

@@ -16,7 +16,7 @@ use crate::model::{
     Access, AdvisedEdit, Caller, Data, Density, Doubt, Edit, Evidence, Finding, Home, Object, Position,
     Report, Row, SharedObject,
 };
-use crate::ranked::{Ranked, ranked, run_cycles};
+use crate::ranked::{Ranked, ranked};
 use crate::render::sentences::executions;
 use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
 
@@ -42,7 +42,7 @@ pub fn findings(report: &Report, style: Style) -> String {
         return out;
     }
     let is_mixed = ranked.iter().any(|finding| matches!(finding, Ranked::Shared(_)));
-    let run_cycles = is_mixed.then(|| run_cycles(report));
+    let run_cycles = is_mixed.then(|| report.run_cycles);
     let heading = match &report.trace.sample {
         None if is_mixed => "Findings, by modelled cycles that threads wait or lose to each other",
         None => "Findings, by modelled cycles of waiting for data",

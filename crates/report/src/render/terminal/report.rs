@@ -5,7 +5,7 @@ use memlode_machine::Provenance;
 use super::rows::{NamedRows, named};
 use super::sample::{self, stall_share};
 use super::{By, Style, plain_table, write_table};
-use crate::model::{Level, Numbers, Recording, Report, Row, Simulated, Wait};
+use crate::model::{Level, Numbers, Recording, Report, Row, Simulated};
 use crate::render::sentences::note;
 use crate::render::text::{bytes, count, cut, percent, percent_of, printable};
 
@@ -25,7 +25,7 @@ pub fn header(report: &Report, style: Style) -> String {
         out += &style.warning_paragraph("sample", &of);
         out += &style.paragraph("", &printable(&errors));
     }
-    if let Some(wait) = wait(&report.total.numbers.wait) {
+    if let Some(wait) = wait(report) {
         out += &style.paragraph("wait", &wait);
     }
     let shares = &report.coverage;
@@ -52,17 +52,18 @@ pub fn header(report: &Report, style: Style) -> String {
     out
 }
 
-/// Which part of the cycles waits for data, where instructions are known.
-pub fn wait(wait: &Wait) -> Option<String> {
-    let all = wait.cycles + wait.instruction_cycles;
-    let first = wait.first_touch_cycles / all;
-    let first = match first >= 0.005 {
-        true => format!("; first touches of fresh memory take another {}", percent_of(first)),
+/// Which part of the run's cycles waits for data, where instructions are known.
+pub fn wait(report: &Report) -> Option<String> {
+    let (wait, run) = (&report.total.numbers.wait, report.run_cycles);
+    let lost = report.sharing.as_ref().map_or(0.0, |sharing| sharing.cycles as f64);
+    let fresh = (run - wait.cycles - wait.instruction_cycles - lost) / run;
+    let fresh = match fresh >= 0.005 {
+        true => format!("; first touches of fresh memory take another {}", percent_of(fresh)),
         false => String::new(),
     };
-    let known = wait.instruction_cycles > 0.0;
-    known.then(|| {
-        format!("about {} of the modelled cycles wait for data{first}", percent_of(wait.cycles / all))
+    (wait.instruction_cycles > 0.0).then(|| {
+        let (all, part) = (count(run as u64), percent_of(wait.cycles / run));
+        format!("about {part} of the run's {all} modelled cycles wait for data{fresh}")
     })
 }
 

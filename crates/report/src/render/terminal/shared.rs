@@ -7,7 +7,6 @@ use super::findings::arrow_of_shared;
 use super::names::{data_label, object_label, place_label};
 use super::sharing::side;
 use crate::model::{AdvisedEdit, Report, SharedData, SharedObject, Transfers};
-use crate::ranked::run_cycles;
 use crate::render::text::{count, milliseconds, percent_of};
 
 /// Pairs of accesses that are shown.
@@ -28,7 +27,7 @@ pub fn finding(
     let Some(found) = &report.sharing else { return String::new() };
     let pairs = pairs(found, object);
     let Some((first, _)) = pairs.first() else { return String::new() };
-    let share = percent_of(object.cycles as f64 / run_cycles(report).max(1.0));
+    let share = percent_of(object.cycles as f64 / report.run_cycles.max(1.0));
     let share = format!("{share} of the cycles: threads take its lines from each other");
     let access = &first.missed.access;
     let label = data_label(&access.data, 0);

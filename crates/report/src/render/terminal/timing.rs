@@ -59,6 +59,15 @@ fn header(found: &TimeReport, style: Style) -> String {
             percent_of(total.stall_cycles / total.cycles.max(f64::MIN_POSITIVE)),
         ),
     );
+    out += &style.paragraph(
+        "cycles",
+        &format!(
+            "{} by this model, in program order; {} by the one of report, whatif and diff, {:.2} times as many",
+            count(total.cycles as u64),
+            count(found.run_cycles as u64),
+            found.run_cycles / total.cycles.max(1.0),
+        ),
+    );
     for known in &found.trace.notes {
         out += &style.warning_paragraph("note", &printable(&note(known)));
     }
