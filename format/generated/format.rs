@@ -70,6 +70,8 @@ pub mod table_section {
     pub const UNRECORDED: u32 = 9;
     /// where the unit was compiled, and checksums of its files (SPEC.md §2.7)
     pub const SOURCES: u32 = 10;
+    /// functions that return memory of no type (SPEC.md §2.9)
+    pub const UNTYPED: u32 = 11;
     /// from here on: for trials and tests, and never given a meaning
     pub const PRIVATE: u32 = 0x10000;
 }

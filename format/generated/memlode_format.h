@@ -45,6 +45,7 @@
 #define MEMLODE_TABLE_SECTION_EARLIER 8 // which of the values in feeds and branches are of the iteration before (SPEC.md §2.4)
 #define MEMLODE_TABLE_SECTION_UNRECORDED 9 // accesses that are executed with a segment and not recorded (SPEC.md §2.6)
 #define MEMLODE_TABLE_SECTION_SOURCES 10 // where the unit was compiled, and checksums of its files (SPEC.md §2.7)
+#define MEMLODE_TABLE_SECTION_UNTYPED 11 // functions that return memory of no type (SPEC.md §2.9)
 #define MEMLODE_TABLE_SECTION_PRIVATE 0x10000 // from here on: for trials and tests, and never given a meaning
 
 // Facts of a call (SPEC.md §2.5).

@@ -62,6 +62,7 @@ mod whatif;
 mod whatif_embedded;
 mod whatif_objects;
 mod whatif_placement;
+mod wrappers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -132,6 +132,7 @@ pub(crate) struct Flattener {
     /// Linkage names of functions of the modules.
     compiled: FxHashSet<StringId>,
     sources: CompiledSources,
+    untyped: FxHashSet<FunctionId>,
     table_flags: u16,
     has_values: bool,
     left_out: BTreeMap<LeftOut, u64>,
@@ -215,6 +216,7 @@ impl Flattener {
             unrecorded: self.unrecorded.values.clone(),
             compiled: self.compiled.clone(),
             sources: self.sources.clone(),
+            untyped: self.untyped.clone(),
             unmatched: self
                 .asked
                 .iter()
@@ -244,6 +246,7 @@ impl Flattener {
         }
         let functions: Vec<_> =
             table.functions.iter().map(|f| FunctionId(self.functions.number(function(f)))).collect();
+        self.untyped.extend(table.untyped.iter().map(|&function| functions[function as usize]));
         let mut locations: Vec<LocationId> = Vec::with_capacity(table.locations.len());
         for location in &table.locations {
             let number = self.locations.number(Location {

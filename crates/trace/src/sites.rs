@@ -233,6 +233,7 @@ pub struct SiteTable {
     /// Linkage names of functions that memlode compiled.
     pub(crate) compiled: FxHashSet<StringId>,
     pub(crate) sources: CompiledSources,
+    pub(crate) untyped: FxHashSet<FunctionId>,
 }
 
 impl SiteTable {
@@ -344,6 +345,12 @@ impl SiteTable {
         std::iter::successors(Some(self.location(id)), |location| {
             location.inlined_at.map(|id| self.location(id))
         })
+    }
+
+    /// Returns whether a function returns memory of no type (`void *`). On the way from an allocator
+    /// to the line that knows what it made, such a function only passes the block on.
+    pub fn returns_untyped(&self, function: FunctionId) -> bool {
+        self.untyped.contains(&function)
     }
 
     /// Returns the checksums of the compiled files.

@@ -54,6 +54,8 @@ pub(crate) struct Table {
     pub unrecorded: TableUnrecorded,
     /// Files that were compiled, and where.
     pub compiled: TableSources,
+    /// Functions that return memory of no type (SPEC §2.9).
+    pub untyped: Vec<u32>,
 }
 
 pub(crate) struct TableFunction {
@@ -326,6 +328,7 @@ impl<'a> Parser<'a> {
         let counts = [segments.len(), locations.len(), strings.len()];
         let calls = self.get(|_| calls::read(&sections, counts))?;
         let unrecorded = self.get(|_| unrecorded::read(&sections, counts))?;
+        let untyped = self.get(|_| read_untyped(&sections, functions.len()))?;
         let counts = [strings.len(), files.len()];
         let compiled = self.get(|_| compiled::read(&sections, counts))?;
         match self.reader.left() {
@@ -347,6 +350,7 @@ impl<'a> Parser<'a> {
                 calls,
                 unrecorded,
                 compiled,
+                untyped,
             }),
             left => Err(TableError::LeftOver { at: self.at, left }),
         }
@@ -597,4 +601,9 @@ impl<'a> Parser<'a> {
         let back = self.get(|reader| reader.up_to(before.len() as u64))? as usize;
         Ok(if back == 0 { None } else { Some(before[before.len() - back]) })
     }
+}
+/// Returns the functions that return memory of no type, of a table with so many functions.
+fn read_untyped(sections: &Sections<'_>, functions: usize) -> Result<Vec<u32>, Malformed> {
+    let Some(mut section) = sections.get(table_section::UNTYPED) else { return Ok(Vec::new()) };
+    (0..section.count()?).map(|_| section.index(functions)).collect()
 }

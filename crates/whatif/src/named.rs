@@ -3,7 +3,7 @@
 use memlode_attribute::{Home, PathId};
 use memlode_layout::{Edit, nearest};
 use memlode_trace::layouts::LayoutId;
-use memlode_trace::sites::{LocationId, SiteId, SiteTable};
+use memlode_trace::sites::{SiteId, SiteTable};
 
 use crate::plan::{PlanError, PlanInputs};
 
@@ -46,7 +46,7 @@ pub(crate) fn homes_named(known: &PlanInputs<'_>, name: &str) -> Vec<Home> {
     let classes = known.profile.classes.iter().filter(|class| match &class.home {
         Home::Global { symbol, .. } => symbol == name || (known.written)(symbol) == name,
         Home::Heap { site, path, .. } => {
-            lines(known.names, *site).chain(call_lines(known, *path)).any(|line| is_called(&line, name))
+            steps(known, *site, *path).any(|step| is_called(&step.line, name))
                 || known
                     .profile
                     .paths
@@ -63,7 +63,10 @@ pub(crate) fn name_of(known: &PlanInputs<'_>, home: &Home) -> Option<String> {
     let names: Vec<String> = match home {
         Home::Global { symbol, .. } => vec![(known.written)(symbol)],
         Home::Heap { site, path, .. } => {
-            let all: Vec<String> = lines(known.names, *site).chain(call_lines(known, *path)).collect();
+            // Functions that only pass on a block name it where nothing else does.
+            let (passed_on, own): (Vec<Step>, Vec<Step>) =
+                steps(known, *site, *path).partition(|step| step.passes_on);
+            let all: Vec<String> = own.into_iter().chain(passed_on).map(|step| step.line).collect();
             let file = |line: &String| line.rsplit('/').next().unwrap_or(line).to_string();
             all.iter().map(file).chain(all.iter().cloned()).collect()
         }
@@ -77,20 +80,23 @@ fn is_called(line: &str, name: &str) -> bool {
     line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
 }
 
-/// `file:line` of a site and of where it was inlined.
-fn lines(names: &SiteTable, site: SiteId) -> impl Iterator<Item = String> {
-    names.site(site).location.into_iter().flat_map(|location| lines_of(names, location))
+/// A line on the way of a block from its allocator outwards.
+struct Step {
+    /// `file:line`.
+    line: String,
+    passes_on: bool,
 }
 
-/// The same of the calls of a path, from the innermost on.
-fn call_lines(known: &PlanInputs<'_>, path: PathId) -> impl Iterator<Item = String> {
+/// The lines of an allocating call and of the calls of its path, the innermost first, with those that
+/// they were inlined into.
+fn steps(known: &PlanInputs<'_>, site: SiteId, path: PathId) -> impl Iterator<Item = Step> {
+    let names = known.names;
     let calls = known.profile.paths.steps(path).filter_map(|(_, call)| call);
-    calls.flat_map(|location| lines_of(known.names, location))
-}
-
-fn lines_of(names: &SiteTable, location: LocationId) -> impl Iterator<Item = String> {
-    let chain = names.inline_chain(location);
-    chain.filter_map(|at| Some(format!("{}:{}", names.file_name(at)?, at.line)))
+    let chains = names.site(site).location.into_iter().chain(calls);
+    chains.flat_map(|location| names.inline_chain(location)).filter_map(|at| {
+        let line = format!("{}:{}", names.file_name(at)?, at.line);
+        Some(Step { line, passes_on: names.returns_untyped(at.function) })
+    })
 }
 
 /// Looks whether the types that edits name are in a trace, of which nothing needs to be counted for
@@ -139,7 +145,7 @@ pub(crate) fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) ->
         match &class.home {
             Home::Global { symbol, .. } => all.push((known.written)(symbol)),
             Home::Heap { site, path, .. } => {
-                all.extend(lines(known.names, *site).chain(call_lines(known, *path)));
+                all.extend(steps(known, *site, *path).map(|step| step.line));
             }
             Home::Stack { .. } | Home::Unknown => {}
         }

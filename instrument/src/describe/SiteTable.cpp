@@ -1,6 +1,8 @@
 //===- SiteTable.cpp ------------------------------------------------------===//
 
 #include "describe/SiteTable.h"
+#include "LlvmCompat.h"
+#include "names/TypeNames.h"
 
 #include "memlode_format.h"
 
@@ -87,6 +89,20 @@ uint32_t Table::linkageName(const Function &F) {
   return string(Subprogram ? linkedAs(*Subprogram) : F.getName());
 }
 
+/// Returns whether a function returns `void *`, or `*mut u8` in Rust (SPEC.md §2.9).
+static bool returnsUntyped(const DISubprogram &Subprogram) {
+  const DISubroutineType *Type = Subprogram.getType();
+  const std::optional<const DIType *> Pointee = Type && Type->getTypeArray().size() > 0
+                                                    ? TypeNames::pointee(Type->getTypeArray()[0])
+                                                    : std::nullopt;
+  if (!Pointee)
+    return false;
+  const DIType *Returned = TypeNames::strip(*Pointee);
+  const DICompileUnit *Unit = Subprogram.getUnit();
+  return !Returned || (isa<DIBasicType>(Returned) && Returned->getName() == "u8" && Unit &&
+                       languageOf(*Unit) == dwarf::DW_LANG_Rust);
+}
+
 uint32_t Table::function(const DISubprogram &Subprogram, const DIFile *File) {
   auto Found = FunctionOf.find({&Subprogram, File});
   if (Found != FunctionOf.end())
@@ -96,7 +112,13 @@ uint32_t Table::function(const DISubprogram &Subprogram, const DIFile *File) {
   putVarint(Entry, string(linkedAs(Subprogram)));
   putVarint(Entry, File ? file(*File) + 1 : 0);
   putVarint(Entry, Subprogram.getLine());
-  return FunctionOf[{&Subprogram, File}] = Functions.add(Entry);
+  const uint32_t Index = Functions.add(Entry);
+  if (returnsUntyped(Subprogram)) {
+    TableList::Bytes Number;
+    putVarint(Number, Index);
+    Untyped.add(Number);
+  }
+  return FunctionOf[{&Subprogram, File}] = Index;
 }
 
 uint32_t Table::function(const Function &F) {
@@ -187,6 +209,11 @@ std::string Table::write() {
     std::string Sums;
     Checksums.write(Sums);
     section(MEMLODE_TABLE_SECTION_SOURCES, Directory.str().str() + Sums);
+  }
+  if (Untyped.size() > 0) {
+    std::string Entries;
+    Untyped.write(Entries);
+    section(MEMLODE_TABLE_SECTION_UNTYPED, Entries);
   }
   std::string Payload;
   for (const TableList *List : {&Strings, &Files, &Functions, &Locations, &Types, &Sites, &Segments})

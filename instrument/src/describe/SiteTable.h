@@ -106,6 +106,7 @@ private:
   TableList Asked;
   uint32_t CompiledIn = 0; ///< a string, or 0
   TableList Checksums;     ///< of files
+  TableList Untyped;       ///< functions that return memory of no type
   llvm::DenseMap<const llvm::DILocation *, uint32_t> LocationOf;
   llvm::DenseMap<std::pair<const llvm::DISubprogram *, const llvm::DIFile *>, uint32_t> FunctionOf;
 };

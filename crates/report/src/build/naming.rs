@@ -74,6 +74,7 @@ impl<'t> Naming<'t> {
             function: demangle(&linkage_name),
             linkage_name,
             borrowed: false,
+            untyped: false,
             inlined_into: None,
         }
     }
@@ -103,7 +104,28 @@ impl<'t> Naming<'t> {
     fn call(self, location: LocationId) -> Vec<model::Position> {
         let lines: Vec<&Location> = self.names.inline_chain(location).collect();
         let own = lines.iter().position(|at| !is_library_function(self.names, at.function)).unwrap_or(0);
-        lines[own..].iter().map(|at| self.line(&Line::of(self.names, at.function, at.line))).collect()
+        lines[own..].iter().map(|at| self.step(at)).collect()
+    }
+
+    /// A line on the way of a block from the allocator to the one who uses it.
+    fn step(self, at: &Location) -> model::Position {
+        let untyped = self.names.returns_untyped(at.function);
+        model::Position { untyped, ..self.line(&Line::of(self.names, at.function, at.line)) }
+    }
+
+    /// The line of an allocating call. It is right, whatever line accesses borrow.
+    fn allocation(self, site: &Site) -> model::Position {
+        let named = place(self.names, site);
+        let mut position = Naming::new(self.names).position(&named);
+        let line = named.inlined_into.unwrap_or(named.line);
+        let mut chain = site.location.into_iter().flat_map(|location| self.names.inline_chain(location));
+        let at = chain.find(|at| Line::of(self.names, at.function, at.line) == line);
+        let untyped = self.names.returns_untyped(at.map_or(site.function, |at| at.function));
+        match &mut position.inlined_into {
+            Some(into) => into.untyped = untyped,
+            None => position.untyped = untyped,
+        }
+        position
     }
 
     /// The lines that an allocating call was inlined into, behind that which [`place`] names.
@@ -111,9 +133,9 @@ impl<'t> Naming<'t> {
         let Some(location) = site.location else { return Vec::new() };
         let named = place(self.names, site);
         let named = named.inlined_into.unwrap_or(named.line);
+        let is_named = |at: &&Location| Line::of(self.names, at.function, at.line) == named;
         let chain = self.names.inline_chain(location);
-        let lines = chain.map(|at| Line::of(self.names, at.function, at.line));
-        lines.skip_while(|line| *line != named).skip(1).map(|line| self.line(&line)).collect()
+        chain.skip_while(|at| !is_named(at)).skip(1).map(|at| self.step(at)).collect()
     }
 
     /// Returns where objects live; `path` is the call path of heap objects, the innermost function first, each with the call
@@ -123,9 +145,7 @@ impl<'t> Naming<'t> {
             Home::Unknown => model::Home::Unknown,
             Home::Heap { site, dormant, .. } => {
                 let (path, called_at) = self.callers(path);
-                // The call's own line is right, whatever line accesses borrow.
-                let allocated_at =
-                    Naming::new(self.names).position(&place(self.names, self.names.site(*site)));
+                let allocated_at = self.allocation(self.names.site(*site));
                 let inlined_through = self.inlined_through(self.names.site(*site));
                 model::Home::Heap { allocated_at, inlined_through, path, called_at, path_complete: !dormant }
             }

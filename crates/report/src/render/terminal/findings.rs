@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use memlode_attribute::WaitKind;
 use memlode_layout::{Edit as Layout, edits_from_text};
+use rustc_hash::FxHashMap;
 
 use super::Style;
 use super::names::{data_label, home_label, place_label};
@@ -29,6 +30,9 @@ const WORTH_READING: f64 = 0.02;
 /// The most lines shown of those into which a line was inlined.
 const CALLERS: usize = 3;
 
+/// The start of the fact that has a call path.
+const ALLOCATED: &str = "in memory allocated at ";
+
 /// Columns in front of a finding's facts.
 const INDENT: usize = 4;
 
@@ -50,6 +54,7 @@ pub fn findings(report: &Report, style: Style) -> String {
     };
     let _ = writeln!(out, "\n{}", style.heading(heading));
     let mut edits: Vec<&AdvisedEdit> = report.advised.iter().collect();
+    let mut paths = FxHashMap::default();
     for (number, ranked) in (1..).zip(ranked.iter().take(FINDINGS)) {
         let finding = match ranked {
             Ranked::Waits(finding) => finding,
@@ -61,6 +66,10 @@ pub fn findings(report: &Report, style: Style) -> String {
         headline(&mut out, (number, finding), run_cycles, style);
         out += &finding.source.as_ref().map(|found| source(found, style)).unwrap_or_default();
         for fact in facts(report, finding) {
+            let fact = match fact.starts_with(ALLOCATED) {
+                true => told_once(&mut paths, number, fact),
+                false => fact,
+            };
             out += &style.indented(INDENT, &fact);
         }
         if let Some(edit) = arrow(&mut edits, finding) {
@@ -76,6 +85,14 @@ pub fn findings(report: &Report, style: Style) -> String {
         }
     }
     out
+}
+
+/// A call path stands where it is first told; behind it, the number of that finding does.
+fn told_once(paths: &mut FxHashMap<String, usize>, number: usize, fact: String) -> String {
+    match *paths.entry(fact.clone()).or_insert(number) {
+        first if first == number => fact,
+        first => format!("in memory allocated as in F{first}"),
+    }
 }
 
 /// The objects whose lines threads take from each other, as far as they are findings.
@@ -244,7 +261,7 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
         home.split(" ← ").map(together_text).collect::<Vec<_>>().join(&format!(" {}", together_text("← ")));
     let made = if made.is_empty() { made } else { format!(" {}", together_text(made.trim_start())) };
     Some(match first.home {
-        Home::Heap { .. } => format!("in memory allocated at {home}{made}{others}"),
+        Home::Heap { .. } => format!("{ALLOCATED}{home}{made}{others}"),
         Home::Stack { .. } => format!("on the {home}{others}"),
         Home::Global { .. } | Home::Unknown => format!("in {home}{others}"),
     })

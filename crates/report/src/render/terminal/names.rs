@@ -102,11 +102,17 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
             let few = detail.min(MOST_DETAIL - 1);
             for (caller, lines) in path.iter().zip(called_at).skip_while(|(function, _)| **function == own) {
                 match lines.is_empty() {
-                    true => callers.push(Caller { text: brief(caller), is_foreign: false }),
+                    true => callers.push(Caller::function(&brief(caller))),
                     false => callers.extend(lines.iter().map(|line| Caller::at(line, few))),
                 }
             }
-            let label = with_callers(place_label(allocated_at, detail), outer, &callers, detail);
+            let label = match passed_on(outer, &callers).filter(|_| detail == 0) {
+                Some(at) => {
+                    let (first, rest) = (&callers[at], &callers[at + 1..]);
+                    with_callers(first.label.clone(), first.is_foreign, rest, detail)
+                }
+                None => with_callers(place_label(allocated_at, detail), is_foreign(outer), &callers, detail),
+            };
             if *path_complete { label } else { label.caller("(recording was off)") }
         }
         Home::Global { symbol, image } => {
@@ -131,25 +137,31 @@ pub fn stack_label(lines: &[StackLine], detail: Detail) -> Label {
         Some(_) => place_label(&first.position, detail),
         None => Label::default().name(&brief(&demangle_short(&first.position.linkage_name))),
     };
-    with_callers(label, &first.position, &callers, detail)
+    with_callers(label, is_foreign(&first.position), &callers, detail)
 }
 
 /// One step of a call path.
 struct Caller {
-    text: String,
+    label: Label,
     is_foreign: bool,
+    passes_on: bool,
 }
 
 impl Caller {
     fn at(position: &Position, detail: Detail) -> Caller {
-        Caller { text: place_label(position, detail).whole(), is_foreign: is_foreign(position) }
+        let label = place_label(position, detail);
+        Caller { label, is_foreign: is_foreign(position), passes_on: position.untyped }
+    }
+
+    fn function(name: &str) -> Caller {
+        Caller { label: Label::default().name(name), is_foreign: false, passes_on: false }
     }
 
     /// A step whose line may be unknown; then its file is meaningless.
     fn of(position: &Position, detail: Detail) -> Caller {
         match position.line {
             Some(_) => Caller::at(position, detail),
-            None => Caller { text: brief(&demangle_short(&position.linkage_name)), is_foreign: false },
+            None => Caller::function(&brief(&demangle_short(&position.linkage_name))),
         }
     }
 }
@@ -159,20 +171,27 @@ fn is_foreign(position: &Position) -> bool {
     position.file.as_deref().is_some_and(is_foreign_path)
 }
 
-/// Adds a call path. Lines outside the program, unless they are those of `first`, are left out
-/// where they distinguish no two rows: how a package makes its objects, and who calls `main`, is
-/// the same for all.
-fn with_callers(label: Label, first: &Position, callers: &[Caller], detail: Detail) -> Label {
+/// Returns which caller is the first that does more with a block than to pass it on, if the line that
+/// allocates it does not: it is there that the block becomes an object. Of those alone, the outermost.
+fn passed_on(allocated_at: &Position, callers: &[Caller]) -> Option<usize> {
+    let knows_it = callers.iter().position(|caller| !caller.passes_on);
+    knows_it.or(callers.len().checked_sub(1)).filter(|_| allocated_at.untyped)
+}
+
+/// Adds a call path. Lines outside the program, unless the label is one, are left out where they
+/// distinguish no two rows: how a package makes its objects, and who calls `main`, is the same for
+/// all.
+fn with_callers(label: Label, label_is_foreign: bool, callers: &[Caller], detail: Detail) -> Label {
     let outermost = callers.iter().rposition(|caller| !caller.is_foreign).map(|at| at + 1);
-    let own = outermost.or((!is_foreign(first)).then_some(0)).filter(|_| detail == 0);
+    let own = outermost.or((!label_is_foreign).then_some(0)).filter(|_| detail == 0);
     let callers = own.map_or(callers, |own| &callers[..own]);
     let is_left_out = |caller: &Caller| own.is_some() && caller.is_foreign;
     callers.chunk_by(|one, next| is_left_out(one) && is_left_out(next)).fold(label, |label, run| {
         let caller = &run[0];
         match caller.is_foreign {
             true if is_left_out(caller) => label.foreign_caller("…"),
-            true => label.foreign_caller(&caller.text),
-            false => label.caller(&caller.text),
+            true => label.foreign_caller(&caller.label.whole()),
+            false => label.caller(&caller.label.whole()),
         }
     })
 }
@@ -202,8 +221,7 @@ mod tests {
             line: Some(line),
             function: function.to_string(),
             linkage_name: function.to_string(),
-            borrowed: false,
-            inlined_into: None,
+            ..Position::default()
         };
         let package = |line, function| {
             position("/home/me/.cargo/registry/src/index-1/map-1.2.3/src/map.rs", line, function)
@@ -225,5 +243,33 @@ mod tests {
         // Of a package alone there is nothing else to tell.
         let package_alone = home(package(1, "grow"), package(4, "outermost"));
         assert_eq!(home_label(&package_alone, 0).whole(), all.replace("main", "map"));
+    }
+
+    #[test]
+    fn blocks_are_named_where_they_become_objects() {
+        let line = |line, function: &str, untyped| Position {
+            file: Some("a.c".into()),
+            line: Some(line),
+            function: function.into(),
+            linkage_name: function.into(),
+            untyped,
+            ..Position::default()
+        };
+        let home = |typed: [bool; 3]| Home::Heap {
+            allocated_at: line(1, "get", !typed[0]),
+            inlined_through: vec![line(2, "pool", !typed[1])],
+            path: ["pool", "make", "main"].map(str::to_string).to_vec(),
+            called_at: vec![vec![], vec![line(3, "make", !typed[2])], vec![line(4, "main", false)]],
+            path_complete: true,
+        };
+        for (typed, name) in [
+            ([true; 3], "a.c:1 get ← a.c:2 pool ← a.c:3 make ← a.c:4 main"),
+            ([false, false, true], "a.c:3 make ← a.c:4 main"),
+            ([false, true, false], "a.c:2 pool ← a.c:3 make ← a.c:4 main"),
+            ([false; 3], "a.c:4 main"),
+        ] {
+            assert_eq!(home_label(&home(typed), 0).whole(), name, "{typed:?}");
+            assert!(home_label(&home(typed), 1).whole().starts_with("a.c:1 get ← a.c:2 pool ← a.c:3 make"));
+        }
     }
 }

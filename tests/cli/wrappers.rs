@@ -1,0 +1,58 @@
+//! Functions that only pass a block on name no object.
+
+use std::fs;
+
+use crate::whatif::Folder;
+
+/// A list and a table, whose memory comes through functions that do not know what it is for. One of them
+/// writes to it, one has a single caller.
+const PROGRAM: &str = r#"
+#include <stdlib.h>
+typedef struct node { struct node *next; long key, rest[6]; } node;
+static void *checked(void *block) { if (!block) abort(); return block; }
+__attribute__((noinline)) void *raw(size_t bytes) { return checked(malloc(bytes)); }
+__attribute__((noinline)) void *zeroed(size_t bytes) {
+  char *block = raw(bytes);
+  for (size_t i = 0; i < bytes; i += 8) block[i] = 0;
+  return block;
+}
+__attribute__((noinline)) static node *make_node(long key) {
+  node *made = zeroed(sizeof *made); // <-- node
+  made->key = key;
+  return made;
+}
+enum { N = 20000 };
+int main(void) {
+  node **all = raw(N * sizeof *all); // <-- all
+  for (long i = 0; i < N; i++) all[i] = make_node(i); // <-- call
+  for (long i = 0; i < N; i++) all[i]->next = all[(i * 7919 + 1) % N];
+  long sum = 0;
+  for (long i = 0; i < 10 * N; i++) sum += all[i * 7919 % N]->key + all[0]->next->rest[i % 6];
+  return sum == 42;
+}
+"#;
+
+#[test]
+fn objects_are_named_where_their_type_is_known() {
+    let folder = Folder::new();
+    fs::write(folder.0.path().join("list.c"), PROGRAM).expect("a file");
+    folder.run(&["cc", "-O2", "-g", "list.c", "-o", "list"]);
+    folder.run(&["record", "-o", "trace", "--", "./list"]);
+    let line = |mark: &str| {
+        let at = PROGRAM.lines().position(|line| line.ends_with(&format!("// <-- {mark}")));
+        at.expect("a mark") + 1
+    };
+    let node = format!("list.c:{} make_node ← list.c:{} main", line("node"), line("call"));
+    let all = format!("list.c:{} main", line("all"));
+    let words = |words: &[&str]| folder.run(words).split_whitespace().collect::<Vec<_>>().join(" ");
+    let report = words(&["report", "trace", "-m", "./small.toml"]);
+    assert!(report.contains(&format!("in memory allocated at {node} (20.0 k blocks")), "{report}");
+    let objects = words(&["report", "trace", "-m", "./small.toml", "--by", "object"]);
+    assert!(objects.contains(&node) && objects.contains(&all) && !objects.contains("raw"), "{objects}");
+    // The line by which edits know an object is one of these, too.
+    let found = folder.json(&["report", "trace"]);
+    let rows = found["objects"].as_array().expect("objects");
+    let heap: Vec<_> = rows.iter().filter(|row| row["kind"] == "heap").collect();
+    assert_eq!(heap.len(), 2, "{rows:?}");
+    assert!(heap.iter().all(|row| row["allocated_at"]["untyped"] == true), "{heap:?}");
+}
