@@ -67,6 +67,7 @@ pub mod stack;
 mod table;
 pub mod text;
 mod unrecorded;
+mod untyped;
 mod varints;
 mod words;
 pub mod work;

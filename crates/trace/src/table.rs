@@ -17,6 +17,7 @@ use crate::left_out::{self, LeftOut};
 use crate::sections::Sections;
 use crate::sites::{NameEvidence, SiteKind};
 use crate::unrecorded::{self, TableUnrecorded};
+use crate::untyped;
 
 use types::TypesError;
 pub(crate) use types::{TableForm, TableType, TableTypes};
@@ -328,7 +329,7 @@ impl<'a> Parser<'a> {
         let counts = [segments.len(), locations.len(), strings.len()];
         let calls = self.get(|_| calls::read(&sections, counts))?;
         let unrecorded = self.get(|_| unrecorded::read(&sections, counts))?;
-        let untyped = self.get(|_| read_untyped(&sections, functions.len()))?;
+        let untyped = self.get(|_| untyped::read(&sections, functions.len()))?;
         let counts = [strings.len(), files.len()];
         let compiled = self.get(|_| compiled::read(&sections, counts))?;
         match self.reader.left() {
@@ -601,9 +602,4 @@ impl<'a> Parser<'a> {
         let back = self.get(|reader| reader.up_to(before.len() as u64))? as usize;
         Ok(if back == 0 { None } else { Some(before[before.len() - back]) })
     }
-}
-/// Returns the functions that return memory of no type, of a table with so many functions.
-fn read_untyped(sections: &Sections<'_>, functions: usize) -> Result<Vec<u32>, Malformed> {
-    let Some(mut section) = sections.get(table_section::UNTYPED) else { return Ok(Vec::new()) };
-    (0..section.count()?).map(|_| section.index(functions)).collect()
 }

@@ -80,14 +80,14 @@ fn is_called(line: &str, name: &str) -> bool {
     line == name || line.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
 }
 
-/// A line on the way of a block from its allocator outwards.
+/// A line on the way of a block from its allocator to its user.
 struct Step {
     /// `file:line`.
     line: String,
     passes_on: bool,
 }
 
-/// The lines of an allocating call and of the calls of its path, the innermost first, with those that
+/// The lines of an allocating call and of the calls of its path, the innermost first, each with those that
 /// they were inlined into.
 fn steps(known: &PlanInputs<'_>, site: SiteId, path: PathId) -> impl Iterator<Item = Step> {
     let names = known.names;

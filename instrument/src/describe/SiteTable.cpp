@@ -92,9 +92,8 @@ uint32_t Table::linkageName(const Function &F) {
 /// Returns whether a function returns `void *`, or `*mut u8` in Rust (SPEC.md §2.9).
 static bool returnsUntyped(const DISubprogram &Subprogram) {
   const DISubroutineType *Type = Subprogram.getType();
-  const std::optional<const DIType *> Pointee = Type && Type->getTypeArray().size() > 0
-                                                    ? TypeNames::pointee(Type->getTypeArray()[0])
-                                                    : std::nullopt;
+  const std::optional<const DIType *> Pointee =
+      Type && Type->getTypeArray().size() > 0 ? TypeNames::pointee(Type->getTypeArray()[0]) : std::nullopt;
   if (!Pointee)
     return false;
   const DIType *Returned = TypeNames::strip(*Pointee);
