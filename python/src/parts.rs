@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use memlode_analyses::parts::{self, Cut, Finished};
+use memlode_analyses::parts::{self, Cut};
 use memlode_analyses::{BadArgument, BadPart};
 use memlode_export::{ExportRequest, request};
 
-use memlode_report::{Note, build, render};
+use memlode_report::{build, render};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -146,10 +146,7 @@ pub fn _finish(py: Python<'_>, results: Vec<Vec<u8>>, path: Option<PathBuf>) -> 
     py.detach(|| {
         let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
         let finished = parts::finish(&results, path).map_err(|bad: BadPart| error(bad))?;
-        let Finished { trace, machine, found, damaged } = finished;
-        let tables: Vec<_> = found.into_iter().flat_map(|found| found.tables).collect();
-        let mut analysis = build::analysis(&trace, &machine, &tables, &Default::default());
-        analysis.notes.extend(damaged.into_iter().map(|part| Note::LeftOut { part }));
+        let analysis = build::analysis_in_parts(finished).map_err(error)?;
         render::json::analysis(&analysis).map_err(error)
     })
 }

@@ -36,6 +36,7 @@ mod one_answer;
 mod one_clock;
 mod part;
 mod placement;
+mod processes;
 mod ranges;
 mod record;
 mod replay;

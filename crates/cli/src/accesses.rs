@@ -32,6 +32,14 @@ pub fn add(run: &mut Run, wanted: &str) -> Result<()> {
     made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
 }
 
+/// The same with its counts in digits, as a task of a plan has it.
+pub fn in_digits(wanted: &str) -> String {
+    match wanted.split_once(':') {
+        Some((name, arguments)) => format!("{name}:{}", plain(arguments)),
+        None => wanted.to_owned(),
+    }
+}
+
 /// The analysis of that name.
 pub fn known(name: &str) -> Option<Registered> {
     all().into_iter().find(|known| known.meta.id == name)

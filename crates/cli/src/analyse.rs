@@ -1,12 +1,14 @@
 //! The path from a request about a trace, stored or still being written, to its results, with
 //! progress shown.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use memlode_analyses::{Run, Table, findings_of};
+use anyhow::{Context, Result, anyhow, bail};
+use memlode_analyses::parts::{Cut, finish, plan};
+use memlode_analyses::{BadArgument, Run, Table, findings_of};
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile, sharing};
 use memlode_attribute::simulators::{caches, detailed};
@@ -20,6 +22,7 @@ use memlode_trace::Trace;
 use crate::accesses;
 use crate::args::part::Part;
 use crate::host;
+use crate::processes;
 use crate::term;
 
 /// The question.
@@ -97,8 +100,51 @@ impl Job {
 
     /// Does the work on a trace that is complete.
     pub fn run(self, trace: Arc<Trace>) -> Result<Analysed> {
-        if is_empty(&trace) {
-            bail!("{}", nothing_recorded(&trace));
+        self.refuse(&trace)?;
+        let what = if matches!(self.wanted, Wanted::Accesses(_)) { "replaying" } else { "simulating" };
+        let bar = term::Progress::of(&trace, what);
+        let source = Source::Stored(trace.clone());
+        let (machine, (found, replayed)) = self.find(&source, |done| bar.advance_to(done))?;
+        bar.finish();
+        Analysed::new(trace, machine, found, replayed)
+    }
+
+    /// Cuts a complete trace into parts for analyses of every access, and runs each in a process of
+    /// its own. `machine` is this job's by the name that the processes find it by, and
+    /// `questions` are its analyses.
+    pub fn run_in_parts(
+        self,
+        trace: &Trace,
+        machine: &str,
+        questions: &[String],
+        processes: u32,
+    ) -> Result<CommandAnswer> {
+        self.refuse(trace)?;
+        let planned = plan(trace, machine, questions, processes);
+        let tasks = planned.map_err(|BadArgument(why)| anyhow!(why))?;
+        let whole = tasks.iter().find(|task| task.cut == Cut::Whole).filter(|_| processes > 1);
+        if let Some(task) = whole {
+            let questions: Vec<&str> = task.questions.iter().map(|(_, question)| question.as_str()).collect();
+            term::note(&format!("not cut into parts, but one task: {}", questions.join(", ")));
+        }
+        let bar = term::Progress::new(tasks.len() as u64, "replaying");
+        let done = Cell::new(0);
+        let results = processes::run(tasks, processes as usize, || {
+            done.set(done.get() + 1);
+            bar.advance_to(done.get());
+        });
+        let results = results?;
+        bar.finish();
+        let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
+        let finished = finish(&results, Some(trace.directory().to_owned()))?;
+        let analysis = build::analysis_in_parts(finished).map_err(|why| anyhow!(why))?;
+        Ok(CommandFindings::Analysis(analysis).into())
+    }
+
+    /// Refuses a trace that cannot answer.
+    fn refuse(&self, trace: &Trace) -> Result<()> {
+        if is_empty(trace) {
+            bail!("{}", nothing_recorded(trace));
         }
         if matches!(&self.wanted, Wanted::Accesses(run) if run.reads_values()) && !trace.sites().has_values()
         {
@@ -107,12 +153,7 @@ impl Job {
                 "{directory}: no values were recorded: build the program with --values, and record it again"
             );
         }
-        let what = if matches!(self.wanted, Wanted::Accesses(_)) { "replaying" } else { "simulating" };
-        let bar = term::Progress::of(&trace, what);
-        let source = Source::Stored(trace.clone());
-        let (machine, (found, replayed)) = self.find(&source, |done| bar.advance_to(done))?;
-        bar.finish();
-        Analysed::new(trace, machine, found, replayed)
+        Ok(())
     }
 
     /// Does the work on any trace. `watch` receives the number of finished chunks now and then.

@@ -19,7 +19,7 @@ use crate::{stop, term};
 
 /// Arguments that change where or how much of an answer is shown or kept, but not the answer; and
 /// those that a question has in another form: traces and machines.
-const BESIDES: [&str; 16] = [
+const BESIDES: [&str; 17] = [
     "trace",
     "before",
     "after",
@@ -36,6 +36,7 @@ const BESIDES: [&str; 16] = [
     "again",
     "no_keep",
     "list",
+    "processes",
 ];
 
 /// Bytes of the largest file that an option names.

@@ -32,6 +32,7 @@ mod patch;
 mod place;
 mod preload;
 mod print;
+mod processes;
 mod python;
 mod sampled;
 mod sampled_lines;

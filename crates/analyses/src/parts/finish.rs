@@ -1,10 +1,11 @@
 //! Results of all parts, put together.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use memlode_attribute::annotate::Cells;
 use memlode_machine::Machine;
-use memlode_trace::Trace;
+use memlode_trace::{Trace, UnrecordedId};
 
 use super::run::{Head, Whole, levels};
 use super::{Cut, Task, asked};
@@ -19,8 +20,12 @@ pub struct Finished {
     pub machine: Machine,
     /// The findings of each question, in the order of the questions.
     pub found: Vec<Findings>,
+    /// Chunks that were decoded.
+    pub chunks: u64,
     /// Chunks that could not be decoded, a sentence each.
     pub damaged: Vec<String>,
+    /// Executions of places that are not recorded, in those that were decoded.
+    pub unrecorded: BTreeMap<UnrecordedId, u64>,
 }
 
 /// The result of a part.
@@ -67,7 +72,7 @@ pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, Bad
     let view = View::of(&trace, &machine, (&levels, &latencies), &none);
     let mut merged = Merged::default();
     let mut sums: Vec<Option<Run>> = questions.iter().map(|_| None).collect();
-    let mut damaged: Vec<String> = Vec::new();
+    let Decoded { chunks, damaged, unrecorded } = Decoded::of(&parts);
     for Part { head, mut states } in parts {
         for (number, question) in &head.task.questions {
             let run = asked(question).map_err(|BadArgument(why)| other(why))?;
@@ -78,13 +83,37 @@ pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, Bad
             }
         }
         states.end()?;
-        damaged.extend(head.damaged);
     }
-    damaged.sort();
-    damaged.dedup();
     let view = View { cells: merged.cells(), ..view };
     let found = sums.into_iter().flatten().flat_map(|run| run.finish(&view)).collect();
-    Ok(Finished { found, damaged, machine, trace })
+    Ok(Finished { found, chunks, damaged, unrecorded, machine, trace })
+}
+
+/// The chunks of the trace, each once: parts of chunks have them together, while any other way to cut
+/// a trace has a part that replays it to the end.
+struct Decoded {
+    chunks: u64,
+    damaged: Vec<String>,
+    unrecorded: BTreeMap<UnrecordedId, u64>,
+}
+
+impl Decoded {
+    /// `parts` are complete, in the order of their cuts and numbers.
+    fn of(parts: &[Part<'_>]) -> Decoded {
+        let first = parts.chunk_by(|a, b| a.head.task.cut == b.head.task.cut).next().unwrap_or_default();
+        let of_chunks = first.iter().all(|part| part.head.task.cut == Cut::Chunks);
+        let counted = if of_chunks { first } else { &first[first.len().saturating_sub(1)..] };
+        let mut decoded = Decoded { chunks: 0, damaged: Vec::new(), unrecorded: BTreeMap::new() };
+        for Part { head, .. } in counted {
+            decoded.chunks = decoded.chunks.saturating_add(head.chunks);
+            decoded.damaged.extend(head.damaged.iter().cloned());
+            for (&place, times) in &head.unrecorded {
+                let sum = decoded.unrecorded.entry(UnrecordedId(place)).or_default();
+                *sum = sum.saturating_add(*times);
+            }
+        }
+        decoded
+    }
 }
 
 /// All questions, if each part of each is there, and all ask the same.

@@ -1,5 +1,6 @@
 //! One task: its part of the trace, and what analyses see there.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +20,12 @@ use crate::{BadArgument, Run, View};
 pub(super) struct Head {
     pub task: Task,
     pub whole: Whole,
-    /// Chunks of its part that could not be decoded, a sentence each.
+    /// Chunks that it decoded.
+    pub chunks: u64,
+    /// Chunks that it could not decode, a sentence each.
     pub damaged: Vec<String>,
+    /// Executions of places that are not recorded, in those that it decoded.
+    pub unrecorded: BTreeMap<u32, u64>,
 }
 
 /// The parts that belong together agree in this.
@@ -118,8 +123,15 @@ impl Task {
         for run in runs {
             states.push(run.save(annotations.cells()));
         }
-        let damaged = annotations.finish().damaged.into_iter().map(|(_, error)| error.to_string()).collect();
-        let mut sealer = Sealer::new().value(&Head { task: self.clone(), whole, damaged });
+        let replayed = annotations.finish();
+        let head = Head {
+            task: self.clone(),
+            whole,
+            chunks: replayed.chunks as u64,
+            damaged: replayed.damaged.into_iter().map(|(_, error)| error.to_string()).collect(),
+            unrecorded: replayed.unrecorded.into_iter().map(|(place, times)| (place.0, times)).collect(),
+        };
+        let mut sealer = Sealer::new().value(&head);
         for state in states.iter().flatten() {
             sealer = sealer.bytes(state);
         }

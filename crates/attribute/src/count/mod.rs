@@ -20,6 +20,8 @@
 //! - **Stores past the caches** (`past_caches.rs`) are counted and go into none. A loop that has
 //!   one is not kept as a loop when its chunk is decoded: the proof about loops holds for lines
 //!   that stay in a cache.
+//! - **The past** (`past.rs`): where a replay is wanted from some access on, what comes before is
+//!   blocks and calls alone, if no caches are simulated.
 //! - **Another layout** ([`map`]) is a map from the bytes of objects to other addresses. With one,
 //!   accesses take another route (`mapped/`): each is resolved to its object and offset, simulated
 //!   where the map puts its bytes, and charged to what it was charged to before. If it falls into
@@ -46,6 +48,7 @@ pub mod map;
 pub(crate) mod mapped;
 mod marks;
 pub(crate) mod merge;
+mod past;
 mod past_caches;
 pub mod profiler;
 pub(crate) mod route;

@@ -23,6 +23,7 @@ mod html;
 mod import;
 #[cfg(feature = "measure")]
 mod machine;
+mod part;
 pub mod place_blocks;
 mod replay;
 pub mod report;
@@ -146,6 +147,7 @@ enum Command {
     Completions(completions::Args),
     Man(completions::ManArgs),
     PlaceBlocks(place_blocks::Args),
+    Part(part::Args),
 }
 
 /// Commands that time programs.
@@ -219,6 +221,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Completions(args) => completions::run(args, Cli::command()),
         Command::Man(args) => completions::man(args, Cli::command()),
         Command::PlaceBlocks(args) => place_blocks::run(args),
+        Command::Part(args) => part::run(args),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Parser, ValueEnum};
+use clap::{Arg, ArgMatches, Parser, ValueEnum, value_parser};
 use memlode_analyses::Run;
 use memlode_attribute::annotate::Annotations;
 use memlode_export::ipc::StreamWriter;
@@ -31,6 +31,9 @@ use crate::show::{Out, ShapeArgs, show};
 use crate::status::OK;
 use crate::term;
 
+/// Processes of `--processes` at most.
+const MOST_PROCESSES: i64 = 1024;
+
 /// Print or export every access with the names of what it touched and the level that served it
 #[derive(Debug, Parser)]
 #[command(
@@ -51,6 +54,9 @@ pub struct Args {
     /// The rule of --analyse shared: `source` is that of the paper it comes from
     #[arg(long, value_name = "RULE", value_parser = ["source"], requires = "analyse")]
     rule: Option<String>,
+    /// Cut the trace into N parts for --analyse, and look at them in N processes
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_PROCESSES), conflicts_with = "rows", requires = "analyse")]
+    processes: Option<u32>,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -112,16 +118,22 @@ fn with_causes(option: Arg) -> Arg {
 pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let Some(what) = args.rows else {
         let mut analyses = Run::default();
+        let mut questions = Vec::new();
         for wanted in &args.analyse {
-            match &args.rule {
-                Some(rule) => accesses::add(&mut analyses, &with_rule(wanted, rule)?)?,
-                None => accesses::add(&mut analyses, wanted)?,
-            }
+            let wanted = match &args.rule {
+                Some(rule) => with_rule(wanted, rule)?,
+                None => wanted.clone(),
+            };
+            accesses::add(&mut analyses, &wanted)?;
+            questions.push(accesses::in_digits(&wanted));
         }
         let job = Job::new(&args.machine.machine, |_| Ok(Wanted::Accesses(analyses)))?;
         let trace = Arc::new(args.trace.open()?);
         let question = question::<Args>("replay", given, &[&job.machine]);
-        let answer = args.keep.answer(question, &[&trace], || Ok(job.run(trace.clone())?.answer()))?;
+        let answer = args.keep.answer(question, &[&trace], || match args.processes {
+            Some(processes) => job.run_in_parts(&trace, &args.machine.machine, &questions, processes),
+            None => Ok(job.run(trace.clone())?.answer()),
+        })?;
         show(&answer, &ShapeArgs::rows(args.top), None, args.json, Out::Stdout)?;
         return Ok(ExitCode::from(OK));
     };

@@ -49,7 +49,7 @@ pub use comparison::comparison;
 pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios, simulated_region};
 pub use records::records;
 pub use simulation::simulation;
-pub use tables::analysis;
+pub use tables::{analysis, analysis_in_parts};
 pub use timing::timing;
 
 /// A replayed run and what was found in it: all that a report is made of.

@@ -11,6 +11,16 @@ use crate::render;
 /// Returns the facts that a reader must know before trusting the numbers. Empty for a whole trace
 /// of a program that ended well.
 pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
+    let damaged = replayed.map_or(&[][..], |replayed| &replayed.damaged);
+    notes_without(trace, replayed, damaged.iter().map(|(_, error)| error.to_string()))
+}
+
+/// The same, where the chunks that could not be decoded are known by sentences alone.
+pub(super) fn notes_without(
+    trace: &Trace,
+    replayed: Option<&Replayed>,
+    damaged: impl IntoIterator<Item = String>,
+) -> Vec<Note> {
     let manifest = trace.manifest();
     let mut notes = Vec::new();
     notes.extend(trace.sites().is_filtered().then_some(Note::Filtered));
@@ -24,8 +34,7 @@ pub fn notes(trace: &Trace, replayed: Option<&Replayed>) -> Vec<Note> {
     notes.extend((!manifest.complete).then_some(Note::Unfinished));
     notes.extend(trace.sites().is_as_written().then_some(Note::AsWritten));
     notes.extend(trace.damage().iter().map(|damage| Note::Damaged { part: damage.to_string() }));
-    let damaged = replayed.map_or(&[][..], |replayed| &replayed.damaged);
-    notes.extend(damaged.iter().map(|(_, error)| Note::LeftOut { part: error.to_string() }));
+    notes.extend(damaged.into_iter().map(|part| Note::LeftOut { part }));
     if let Some(summary) = &manifest.summary {
         notes.extend(summary.switched.then_some(Note::Switched));
         notes.extend(summary.losses().into_iter().map(|loss| Note::Lost { loss }));
@@ -80,8 +89,12 @@ pub fn is_complete(trace: &Trace, replayed: Option<&Replayed>) -> bool {
 /// The reason why nothing of a replayed trace could be decoded, as a sentence, if so.
 pub fn nothing_decoded(trace: &Trace, replayed: &Replayed) -> Option<String> {
     let first = || replayed.damaged.first().map(|(_, error)| error.to_string()).unwrap_or_default();
-    (replayed.chunks == 0 && !replayed.stopped)
-        .then(|| format!("nothing in {} could be decoded: {}", trace.directory().display(), first()))
+    (replayed.chunks == 0 && !replayed.stopped).then(|| nothing_in(trace, &first()))
+}
+
+/// The sentence about a trace of which nothing could be decoded, and about its first chunk.
+pub(super) fn nothing_in(trace: &Trace, first: &str) -> String {
+    format!("nothing in {} could be decoded: {first}", trace.directory().display())
 }
 
 /// Returns whether a trace has no accesses, as far as it can be read.

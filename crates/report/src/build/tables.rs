@@ -1,5 +1,6 @@
 //! Findings of analyses of every access, with names.
 
+use memlode_analyses::parts::Finished;
 use memlode_analyses::{Table, Value};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -12,12 +13,32 @@ use crate::model;
 /// Formats the results of some analyses of `trace` on `machine`. `replayed` has the chunks that
 /// could not be decoded.
 pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &Replayed) -> model::Analysis {
+    named(trace, machine, tables, notes::notes(trace, Some(replayed)))
+}
+
+/// Formats the results of analyses that looked at a trace in parts, as [`analysis`] those of one
+/// pass.
+///
+/// # Errors
+/// That nothing of the trace could be decoded.
+pub fn analysis_in_parts(finished: Finished) -> Result<model::Analysis, String> {
+    let Finished { trace, machine, found, chunks, damaged, unrecorded } = finished;
+    if let Some(first) = damaged.first().filter(|_| chunks == 0) {
+        return Err(notes::nothing_in(&trace, first));
+    }
+    let replayed = Replayed { chunks: chunks as usize, unrecorded, ..Replayed::default() };
+    let notes = notes::notes_without(&trace, Some(&replayed), damaged);
+    let tables: Vec<Table> = found.into_iter().flat_map(|found| found.tables).collect();
+    Ok(named(&trace, &machine, &tables, notes))
+}
+
+fn named(trace: &Trace, machine: &Machine, tables: &[Table], notes: Vec<model::Note>) -> model::Analysis {
     let borrowed = borrowed_by_site(trace.sites());
     let naming = Naming::new(trace.sites()).borrowing(&borrowed);
     model::Analysis {
         trace: trace.directory().display().to_string(),
         machine: machine.name.clone(),
-        notes: notes::notes(trace, Some(replayed)),
+        notes,
         tables: tables.iter().map(|found| table(naming, found)).collect(),
     }
 }

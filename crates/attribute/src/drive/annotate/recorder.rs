@@ -133,6 +133,17 @@ impl<S: Answers> Recorder<S> {
         self.time = time;
     }
 
+    /// Counts accesses that come next, if all of them are in front of the wanted ones; returns whether
+    /// they are, and need not come.
+    pub fn passes(&mut self, accesses: u64) -> bool {
+        let end = self.sequence.saturating_add(accesses);
+        let are_before = end <= self.stretch.start;
+        if are_before {
+            self.sequence = end;
+        }
+        are_before
+    }
+
     /// Takes the values of the piece whose accesses come next.
     pub fn expect_values(&mut self, piece: &Piece<'_>) {
         if let Some(values) = &mut self.values {
