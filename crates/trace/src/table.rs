@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         })?;
         self.list = "sections";
         let sections = if header.version > 1 { self.get(Sections::read)? } else { Sections::default() };
-        let descriptions = self.descriptions(&sections, strings.len(), types.len())?;
+        let descriptions = self.descriptions(&sections, [strings.len(), types.len()])?;
         let ops_of: Vec<u32> = segments.iter().map(|segment| segment.ops.len() as u32).collect();
         let work = TableWork::read(&sections, &ops_of).map_err(|(list, why)| TableError::Malformed {
             at: self.at,
@@ -362,15 +362,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the layouts of the types, if the table has them.
-    fn descriptions(
-        &mut self,
-        sections: &Sections<'_>,
-        strings: usize,
-        types: usize,
-    ) -> Result<TableTypes, TableError> {
+    fn descriptions(&self, sections: &Sections<'_>, counts: [usize; 2]) -> Result<TableTypes, TableError> {
         let Some(mut reader) = sections.get(table_section::TYPES) else { return Ok(TableTypes::default()) };
         let (at, list) = (self.at, "section types");
-        TableTypes::read(&mut reader, strings, types).map_err(|error| match error {
+        TableTypes::read(&mut reader, counts[0], counts[1]).map_err(|error| match error {
             TypesError::Malformed(why) => TableError::Malformed { at, list, why },
             TypesError::Invalid { entry, what } => TableError::Invalid { at, list, entry, what },
         })
