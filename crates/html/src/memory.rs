@@ -123,7 +123,7 @@ mod tests {
     fn a_row_of_the_table_is_an_allocation() {
         let numbers = [3, 2, 48, 32, 16, 64].map(NamedValue::Count);
         let row =
-            |home| [&[NamedValue::Home(home)], &numbers[..], &[NamedValue::Bins(vec![16, 32])]].concat();
+            |home| [&[NamedValue::Home(home)][..], &numbers, &[NamedValue::Bins(vec![16, 32])]].concat();
         let of = of_object(&row(NamedHome::Unknown)).expect("a row");
         assert_eq!((of.made, of.freed, of.made_bytes, of.peak_bytes), (3, 2, 48, 32));
         assert_eq!((of.row, of.at_ends), (None, vec![16, 32]));

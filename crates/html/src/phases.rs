@@ -79,7 +79,7 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
-    use memlode_report::{Data, NamedColumn, NamedTable};
+    use memlode_report::{Data, NamedAnalysis, NamedColumn, NamedTable};
 
     use super::*;
 
@@ -99,12 +99,13 @@ mod tests {
             rows: members.chars().enumerate().map(row).collect(),
             is_whole: true,
         };
-        let found = NamedAnalysis {
+        let analysis = NamedAnalysis {
             trace: String::new(),
             machine: String::new(),
             notes: Vec::new(),
             tables: vec![table],
         };
+        let found = PageRows { analysis, left_out: Vec::new() };
         let phase = |phase: Phase| (phase.access, phase.data, phase.accesses);
         phases(&found).into_iter().map(phase).collect()
     }
