@@ -303,7 +303,7 @@ impl Analysis for Heap {
         let stretches = memory.end();
         let Memory { stretches: scale, total, objects, .. } = memory;
         let mut made: Vec<(usize, &Sum)> = objects.iter().enumerate().filter(|(_, of)| of.made > 0).collect();
-        made.sort_by_key(|(object, of)| {
+        made.sort_by_cached_key(|(object, of)| {
             let weight = Reverse((of.at_peak(total.peak_change), of.made_bytes));
             (weight, format!("{:?}", view.cells.objects[*object]))
         });
