@@ -277,7 +277,7 @@ def object_ranges(open_page, path):
 
 
 def heap(open_page):
-    """Memory is what the program's text says: 200 nodes stay, each buffer goes, and a table makes the peak in round 100."""
+    """Memory is what the program's text says: nodes stay, each buffer goes, and a table makes the peak in round 100."""
     path = page("heap")
     memory = held(path)["memory"]
     faults = []
@@ -294,7 +294,8 @@ def heap(open_page):
     reader.accessible("memory")
     reader.page.screenshot(path=WORK / "heap-objects.png", full_page=True)
     legend = reader.page.locator(".legend li")
-    named = [next((name for name in ("grown", "tabled", "buffered") if name in text), text) for text in legend.all_inner_texts()]
+    functions = ("grown", "tabled", "buffered")
+    named = [next((name for name in functions if name in text), text) for text in legend.all_inner_texts()]
     if named != ["tabled", "grown", "buffered"]:
         reader.faults.append(f"the legend says {named}")
     if legend.first.get_attribute("data-tip") != memory["objects"][0]["name"]:
@@ -359,8 +360,8 @@ def prepare():
 
 
 def main(wanted):
-    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads,
-             "cells": cells, "heap": heap, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
+    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads, "cells": cells,
+             "heap": heap, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
     prepare()
     odd.prepare()
     faults = []
