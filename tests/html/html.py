@@ -276,6 +276,36 @@ def object_ranges(open_page, path):
     return [reader]
 
 
+def heap(open_page):
+    """Memory is what the program's text says: nodes stay, each buffer goes, and a table makes the peak in round 100."""
+    path = page("heap")
+    memory = held(path)["memory"]
+    faults = []
+    for name, expected in {"made": 401, "freed": 201, "peak_bytes": 101 * 16 + 2000 * 8, "left_out": 0}.items():
+        if memory[name] != expected:
+            faults.append(f"the page says {name} {memory[name]}, and the program {expected}")
+    ends = [sum(of["at_ends"][at] for of in memory["objects"]) for at in range(len(memory["first_access"]))]
+    if ends != memory["at_ends"] or ends[-1] != 200 * 16 or max(memory["most"]) != memory["peak_bytes"]:
+        faults.append(f"allocations have {ends} bytes at the ends of stretches, all together {memory['at_ends']}")
+    reader = open_page("dark", "wide")
+    reader.faults += faults
+    reader.open(path, "#objects")
+    reader.check("memory")
+    reader.accessible("memory")
+    reader.page.screenshot(path=WORK / "heap-objects.png", full_page=True)
+    legend = reader.page.locator(".legend li")
+    functions = ("grown", "tabled", "buffered")
+    named = [next((name for name in functions if name in text), text) for text in legend.all_inner_texts()]
+    if named != ["tabled", "grown", "buffered"]:
+        reader.faults.append(f"the legend says {named}")
+    if legend.first.get_attribute("data-tip") != memory["objects"][0]["name"]:
+        reader.faults.append("the whole path is not told")
+    reader.page.locator("#main a", has_text="tabled").first.click()
+    if not reader.page.locator("h2", has_text="tabled").count():
+        reader.faults.append("an allocation does not lead to its objects")
+    return [reader]
+
+
 def together(reader):
     """The members that are used together are those of the report's finding."""
     report = json.loads(run(MEMLODE, "report", "pricing-trace", "--machine", "generic", "--json").stdout)
@@ -322,6 +352,7 @@ def prepare():
     record("threads", build("threads", programs.THREADS, "-pthread"))
     record("clean", build("clean", programs.CLEAN))
     record("cells", build("cells", ROOT / "crates" / "analyses" / "fixtures" / "cells" / "program.c", "-pthread"))
+    record("heap", build("heap", ROOT / "crates" / "analyses" / "fixtures" / "heap" / "program.c"))
     shutil.copytree(WORK / "clean-trace", WORK / "empty-trace")
     for chunks in (WORK / "empty-trace").rglob("*"):
         if chunks.is_file() and chunks.suffix != ".json":
@@ -329,8 +360,8 @@ def prepare():
 
 
 def main(wanted):
-    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads,
-             "cells": cells, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
+    pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads, "cells": cells,
+             "heap": heap, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
     prepare()
     odd.prepare()
     faults = []

@@ -55,6 +55,7 @@ ANALYSES = [
     "alias:least=1",
     "cells",
     "contexts",
+    "heap",
     "locks",
     "ranges",
     "ranges:contexts=0,blocks=yes",

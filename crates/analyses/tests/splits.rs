@@ -262,7 +262,7 @@ fn without_object(cell: u32) -> u32 {
 
 /// Blocks, and values, are shown to analyses that look at them.
 fn takes_blocks(analysis: &dyn Running) -> bool {
-    analysis.extras().values || analysis.meta().id == "temporaries"
+    analysis.extras().values || ["heap", "temporaries"].contains(&analysis.meta().id)
 }
 
 /// Shows rows in batches of some size.
@@ -317,12 +317,13 @@ fn split(
 }
 
 /// Arguments that make something of a few hundred accesses.
-const ARGUMENTS: [(&str, &str); 19] = [
+const ARGUMENTS: [(&str, &str); 20] = [
     ("accesses", ""),
     ("accesses", "misses=yes"),
     ("alias", "least=1"),
     ("cells", ""),
     ("contexts", ""),
+    ("heap", ""),
     ("locks", ""),
     ("ranges", ""),
     ("ranges", "contexts=0,blocks=yes"),

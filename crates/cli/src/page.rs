@@ -13,8 +13,8 @@ use memlode_html::Page;
 use memlode_machine::Machine;
 use memlode_report::render::page::Commands;
 use memlode_report::{
-    Advice, Cells, CommandAnswer, CommandFindings, NamedAnalysis, NamedComparison, NamedListing, NamedTable,
-    Report, SiteCounts, Sources, TimeReport, WantedLines, build, listing,
+    Advice, Cells, CommandAnswer, CommandFindings, NamedComparison, NamedListing, PageRows, Report,
+    SiteCounts, Sources, TimeReport, WantedLines, build, listing,
 };
 use memlode_trace::Trace;
 use memlode_whatif::advise::{Effort, advise};
@@ -79,18 +79,18 @@ impl ExtraArgs {
 
 /// Analyses of every access that a page shows, and the cells that its filters choose from.
 #[derive(Serialize, Deserialize)]
-struct PageRows {
-    analysis: NamedAnalysis,
+struct RowsAndCells {
+    rows: PageRows,
     cells: Option<Cells>,
 }
 
-impl Answer for PageRows {
+impl Answer for RowsAndCells {
     fn is_sound(&self) -> bool {
-        self.analysis.tables.iter().all(NamedTable::is_sound)
+        self.rows.is_sound()
     }
 
     fn locate(&mut self, before: &str, _after: &str) {
-        self.analysis.trace = before.to_string();
+        self.rows.analysis.trace = before.to_string();
     }
 }
 
@@ -133,7 +133,7 @@ pub fn write(
         advice: advice.as_deref(),
         records: &records,
         code: code.as_ref(),
-        rows: rows.as_ref().map(|rows| &rows.analysis),
+        rows: rows.as_ref().map(|rows| &rows.rows),
         cells: rows.as_ref().and_then(|rows| rows.cells.as_ref()),
         timing,
         comparison,
@@ -179,7 +179,7 @@ impl Subject<'_> {
     }
 
     /// Analyses of every access, in one replay, and the cells of the counts.
-    fn rows(&self, accesses: u64) -> Result<PageRows> {
+    fn rows(&self, accesses: u64) -> Result<RowsAndCells> {
         let every = accesses.div_ceil(INTERVALS).max(1).to_string();
         let none = || "".parse::<Arguments>().map_err(|BadArgument(why)| anyhow!(why));
         let mut run = Run::default();
@@ -191,6 +191,7 @@ impl Subject<'_> {
             ("contexts", none()?),
             ("ranges", none()?),
             ("cells", none()?),
+            ("heap", none()?),
         ] {
             let analysis = known(name).with_context(|| format!("there is no analysis called {name}"))?;
             run.add(&analysis, &arguments).map_err(|BadArgument(why)| anyhow!("{name}: {why}"))?;
@@ -200,27 +201,25 @@ impl Subject<'_> {
     }
 
     /// Replays the trace for some analyses, and for the prices of its accesses.
-    fn computed_rows(&self, run: Run) -> Result<PageRows> {
+    fn computed_rows(&self, run: Run) -> Result<RowsAndCells> {
         let job = |wanted| Job { machine: self.machine.clone(), wanted, by_path: false };
-        let mut rows = job(Wanted::Accesses(run)).run(self.trace.clone())?;
+        let rows = job(Wanted::Accesses(run)).run(self.trace.clone())?;
+        let Found::Accesses(mut tables) = rows.found else { bail!("an analysis of every access has tables") };
         let of_report = self.counted.and_then(Analysed::counts);
         let anew = || job(Wanted::Report(None)).run(self.trace.clone());
         let counts = if of_report.is_none() { Some(anew()?) } else { None };
         let profile = of_report.or(counts.as_ref().and_then(Analysed::counts));
         let mut cells = None;
-        if let (Found::Accesses(tables), Some(profile)) = (&mut rows.found, profile) {
+        if let Some(profile) = profile {
             let costs = CostModel::new(profile, self.trace.sites(), self.machine);
             if let Some(at) = tables.iter().position(|table| table.meta.id == "cells") {
                 let table = tables.remove(at);
                 cells = build::cells(self.trace, self.machine, (profile, &costs), &table);
             }
-            // Names of many rows take longer than all analyses.
-            tables.retain(|table| !UNUSED.contains(&table.meta.id));
         }
-        match rows.answer().found {
-            CommandFindings::Analysis(analysis) => Ok(PageRows { analysis, cells }),
-            _ => bail!("an analysis of every access has tables"),
-        }
+        tables.retain(|table| !UNUSED.contains(&table.meta.id));
+        let rows = build::page_rows(self.trace, self.machine, tables, &rows.replayed, memlode_html::limit);
+        Ok(RowsAndCells { rows, cells })
     }
 
     /// Times of accesses; `None` for a sample, because the instructions between bursts are unknown.

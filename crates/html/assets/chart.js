@@ -7,16 +7,16 @@ const roomFor = () => Math.max(280, Math.min(900, document.documentElement.clien
 
 /**
  * A chart: `series` of { name, colour, values }, each as long as `x`; `form` is "line" or "stack". `marks` are places on
- * the axis with a name. Each place can be pointed at: `tell` says what is there, and `go` where it leads.
+ * the axis with a name; `tops` are heights that stacks reach in between. Each place can be pointed at: `tell` says what is there, and `go` where it leads.
  */
-function chart(label, { x, series, form = "line", log = false, marks = [], xText, yText, tell, most }) {
+function chart(label, { x, series, form = "line", log = false, marks = [], tops = [], xText, yText, tell, most }) {
   const { height, left, right, top, bottom } = CHART;
   const width = roomFor();
   const place = log ? (value) => Math.log2(Math.max(1, value)) : (value) => value;
   const [from, to] = [place(Math.min(...x, ...marks.map((mark) => mark.at))), place(Math.max(...x, ...marks.map((mark) => mark.at)))];
   const sums = form === "stack" ? x.map((_, at) => series.reduce((sum, one) => sum + one.values[at], 0))
     : series.flatMap((one) => one.values);
-  const highest = most ?? Math.max(1e-12, ...sums);
+  const highest = most ?? Math.max(1e-12, ...sums, ...tops);
   const toX = (value) => left + (place(value) - from) / Math.max(1e-12, to - from) * (width - left - right);
   const toY = (value) => height - bottom - Math.min(1, value / highest) * (height - top - bottom);
   const svg = shape("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
@@ -40,14 +40,17 @@ function chart(label, { x, series, form = "line", log = false, marks = [], xText
         : { x: toX(at) + 4, y: height - bottom - 8 - 14 * (number % 2) }, name));
   });
   const step = (width - left - right) / Math.max(1, x.length);
+  tops.forEach((top, at) => svg.append(shape("line", {
+    class: "top", x1: left + at * step, x2: left + (at + 1) * step - 0.6, y1: toY(top), y2: toY(top),
+  })));
   x.forEach((value, at) => {
     const middle = form === "stack" ? left + (at + 0.5) * step : toX(value);
     svg.append(shape("rect", {
       class: "touch", x: middle - step / 2, y: top, width: step, height: height - top - bottom, "data-tip": tell(at),
     }));
   });
-  const legend = el("ul", { class: "legend" }, series.map(({ name, colour }) =>
-    el("li", {}, el("span", { class: "swatch", style: { background: colour } }), name)));
+  const legend = el("ul", { class: "legend" }, series.map(({ name, full, colour }) =>
+    el("li", { "data-tip": full }, el("span", { class: "swatch", style: { background: colour } }), name)));
   return el("figure", {}, svg, series.length > 1 ? legend : null);
 }
 

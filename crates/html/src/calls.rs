@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
+use memlode_report::build::{Limit, Rest};
 use memlode_report::render::page::{place_name, short};
-use memlode_report::{NamedAnalysis, NamedStackLine, NamedValue, Numbers, Position, Report};
+use memlode_report::{NamedStackLine, NamedValue, Numbers, PageRows, Position, Report};
 use serde::Serialize;
 
 use crate::cut::Kept;
 
 /// Paths that a page draws at most: those that cost most.
-const MOST: usize = 6_000;
+pub const LIMIT: Limit = Limit { most: 6_000, rest: Rest::AddedByLine };
 
 /// Call paths, column by column.
 #[derive(Debug, Default, Serialize)]
@@ -74,10 +75,13 @@ fn read(row: &[NamedValue], levels: usize) -> Option<Path<'_>> {
 }
 
 /// Finds the call paths of a report, all of whose rows are still there.
-pub fn calls(report: &Report, found: &NamedAnalysis) -> Option<Calls> {
-    let table = found.tables.iter().find(|table| table.id == "contexts")?;
+pub fn calls(report: &Report, found: &PageRows) -> Option<Calls> {
+    let table = found.table("contexts")?;
+    let left_out = found.left_out("contexts");
     let levels = report.machine.levels.len();
     let paths: Vec<Path<'_>> = table.rows.iter().map(|row| read(row, levels)).collect::<Option<_>>()?;
+    let others = left_out.map_or(&[][..], |left| &left.sums).iter();
+    let others: Vec<Path<'_>> = others.map(|row| read(row, levels)).collect::<Option<_>>()?;
     let mut costs: HashMap<Key, (Vec<usize>, Numbers)> = HashMap::new();
     for (at, row) in report.lines.iter().enumerate() {
         let (rows, sum) = costs.entry(key(&row.subject.position)).or_default();
@@ -85,15 +89,15 @@ pub fn calls(report: &Report, found: &NamedAnalysis) -> Option<Calls> {
         sum.add(&row.numbers);
     }
     let mut sums: HashMap<Key, (u64, u64)> = HashMap::new();
-    for path in &paths {
+    for path in paths.iter().chain(&others) {
         let (stall, accesses) = sums.entry(key(&path.stack[0].position)).or_default();
         *stall = stall.saturating_add(path.stall_cycles);
         *accesses = accesses.saturating_add(path.accesses);
     }
     let mut made = Calls { misses: vec![Vec::new(); levels], ..Calls::default() };
-    made.left_out = paths.len().saturating_sub(MOST);
+    made.left_out = left_out.map_or(0, |left| left.rows);
     let (mut frames, mut lines) = (HashMap::new(), HashMap::new());
-    for path in paths.into_iter().take(MOST) {
+    for path in paths {
         let line = key(&path.stack[0].position);
         let (stall, accesses) = sums[&line];
         let cost = costs.get(&line);

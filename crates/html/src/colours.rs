@@ -9,14 +9,14 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Token(&'static str, String);
 
-/// Grammars, read when the first text asks for them.
+/// Grammars of languages.
 pub struct Colours {
-    grammars: Option<SyntaxSet>,
+    grammars: SyntaxSet,
     kinds: Vec<(Scope, &'static str)>,
 }
 
 impl Colours {
-    /// Makes the table of kinds.
+    /// Reads the grammars.
     pub fn new() -> Colours {
         const KINDS: &[(&str, &str)] = &[
             ("comment", "c"),
@@ -38,12 +38,15 @@ impl Colours {
             ("storage", "k"),
         ];
         let kind = |&(scope, kind): &(&str, &'static str)| Some((Scope::new(scope).ok()?, kind));
-        Colours { grammars: None, kinds: KINDS.iter().filter_map(kind).collect() }
+        Colours {
+            grammars: two_face::syntax::extra_newlines(),
+            kinds: KINDS.iter().filter_map(kind).collect(),
+        }
     }
 
     /// Paints text of this file, which begins where no comment or string is open.
-    pub fn painter(&mut self, file: &str) -> Painter<'_> {
-        let grammars = self.grammars.get_or_insert_with(two_face::syntax::extra_newlines);
+    pub fn painter(&self, file: &str) -> Painter<'_> {
+        let grammars = &self.grammars;
         let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         // A header is read as C++, which has C's words.
         let ending = if ending == "h" { "hpp" } else { ending };
@@ -108,7 +111,7 @@ mod tests {
     use super::*;
 
     fn painted(file: &str, lines: &[&str]) -> Vec<Vec<Token>> {
-        let mut colours = Colours::new();
+        let colours = Colours::new();
         let mut painter = colours.painter(file);
         lines.iter().map(|line| painter.line(line)).collect()
     }

@@ -34,17 +34,20 @@ mod cells;
 mod colours;
 mod cut;
 mod listing;
+mod memory;
 mod names;
 mod pack;
 mod phases;
 mod ranges;
+mod side_by_side;
 mod structures;
 mod tables;
 
+use memlode_report::build::Limit;
 use memlode_report::render::json;
 use memlode_report::render::page::{Commands, words};
 use memlode_report::{
-    Advice, Cells, NamedAnalysis, NamedComparison, NamedListing, NamedRecord, Report, Sources, TimeReport,
+    Advice, Cells, NamedComparison, NamedListing, NamedRecord, PageRows, Report, Sources, TimeReport,
 };
 
 /// The contents of a page.
@@ -58,13 +61,23 @@ pub struct Page<'a> {
     /// The instructions beneath source lines.
     pub code: Option<&'a NamedListing>,
     /// Analyses of every access: the time line, working sets, reuse and strides.
-    pub rows: Option<&'a NamedAnalysis>,
+    pub rows: Option<&'a PageRows>,
     /// Cells of the counts, from which filters choose.
     pub cells: Option<&'a Cells>,
     /// Times by a model of the core; rows that matter least are left out.
     pub timing: Option<TimeReport>,
     /// Changes from another trace; rows that matter least are left out.
     pub comparison: Option<NamedComparison>,
+}
+
+/// The rows that a page has of a table of an analysis of every access, whose rows do not belong together; `None` for all.
+pub fn limit(table: &str) -> Option<Limit> {
+    match table {
+        "contexts" => Some(calls::LIMIT),
+        "heap" => Some(memory::LIMIT),
+        "ranges" | "ranges_over_time" => None,
+        _ => Some(tables::LIMIT),
+    }
 }
 
 /// A page cannot be made.
@@ -81,8 +94,11 @@ pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) ->
     let words = words(&report, advice, comparison.as_ref(), commands);
     let mut calls = rows.and_then(|rows| calls::calls(&report, rows));
     let ranges = rows.map_or_else(Vec::new, |rows| ranges::ranges(&report, rows));
+    let mut memory = rows.and_then(memory::memory);
+    memory.iter_mut().for_each(|memory| memory.find_rows(&report));
     let (left_out, kept) = cut::cut(&mut report);
     calls.iter_mut().for_each(|calls| calls.refer_to(&kept));
+    memory.iter_mut().for_each(|memory| memory.refer_to(&kept));
     let ranges: Vec<_> = ranges.into_iter().filter_map(|of| of.refer_to(&kept)).collect();
     let cells = cells.and_then(|cells| cells::cells(&report, &kept, cells));
     let functions = listing::functions(&report, code, sources);
@@ -101,6 +117,7 @@ pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) ->
         ("calls", serde_json::to_string(&calls)?),
         ("phases", serde_json::to_string(&rows.map_or_else(Vec::new, phases::phases))?),
         ("ranges", serde_json::to_string(&ranges)?),
+        ("memory", serde_json::to_string(&memory)?),
         ("edited", serde_json::to_string(&edited)?),
         ("cells", serde_json::to_string(&cells)?),
         ("left_out", serde_json::to_string(&left_out)?),

@@ -10,6 +10,7 @@ use memlode_report::{
 use serde::Serialize;
 
 use crate::colours::{Colours, Token};
+use crate::side_by_side;
 
 /// A function with this part of the cycles is shown with its text.
 const LEAST: f64 = 0.005;
@@ -123,13 +124,14 @@ pub fn functions(report: &Report, code: Option<&NamedListing>, sources: &mut Sou
         report.findings.iter().any(same)
     };
     let mut room = MOST_LINES;
-    let mut colours = Colours::new();
-    for function in &mut functions {
+    let mut unpainted = Vec::new();
+    for (at, function) in functions.iter_mut().enumerate() {
         if function.share < LEAST && !is_found(function) {
             function.no_text = Some("its text is left out: it has less than 0.5% of the cycles".into());
             continue;
         }
-        text(function, report, sources, &mut colours, &mut room);
+        let pieces = text(function, report, sources, &mut room);
+        unpainted.extend(pieces.into_iter().map(|piece| (at, piece)));
         let parts = code.iter().flat_map(|code| &code.parts);
         let is_of = |part: &&ListedPart| {
             part.linkage_name.as_deref() == Some(&function.linkage_name)
@@ -137,7 +139,30 @@ pub fn functions(report: &Report, code: Option<&NamedListing>, sources: &mut Sou
         };
         function.instructions = parts.into_iter().find(is_of).map(instructions).unwrap_or_default();
     }
+    paint(&mut functions, &unpainted);
     functions
+}
+
+/// A piece of the text of a file, which is not painted yet.
+struct Unpainted {
+    file: String,
+    lines: Vec<(u32, String)>,
+}
+
+/// Paints the pieces of functions, which takes most of the time, on all cores.
+fn paint(functions: &mut [Function], unpainted: &[(usize, Unpainted)]) {
+    if unpainted.is_empty() {
+        return;
+    }
+    let colours = Colours::new();
+    let painted = side_by_side::map(unpainted, |(_, piece)| {
+        let mut painter = colours.painter(&piece.file);
+        let line = |(number, text): &(u32, String)| Line { number: *number, text: painter.line(text) };
+        piece.lines.iter().map(line).collect()
+    });
+    for ((function, _), lines) in unpainted.iter().zip(painted) {
+        functions[*function].pieces.push(lines);
+    }
 }
 
 /// The instructions of a function's lines, as many as a page has room for.
@@ -160,43 +185,36 @@ fn instructions(part: &ListedPart) -> Vec<Instruction> {
     all.take(MOST_INSTRUCTIONS).map(one).collect()
 }
 
-fn text(
-    function: &mut Function,
-    report: &Report,
-    sources: &mut Sources,
-    colours: &mut Colours,
-    room: &mut usize,
-) {
+/// Finds the pieces of a function's text.
+fn text(function: &mut Function, report: &Report, sources: &mut Sources, room: &mut usize) -> Vec<Unpainted> {
+    let mut found = Vec::new();
     let positions = function.rows.iter().map(|&row| shown(&report.lines[row].subject.position));
     let mut lines: Vec<u32> =
         positions.clone().filter_map(|position| position.line).filter(|&line| line > 0).collect();
     lines.sort_unstable();
     let Some(file) = positions.clone().find_map(|position| position.file.as_deref()) else {
         function.no_text = Some("its file is not known".into());
-        return;
+        return found;
     };
     for (first, last) in pieces(&lines) {
         if *room == 0 {
             function.no_text = Some("the rest of its text is left out: the page has enough".into());
-            return;
+            return found;
         }
         let last = last.min(first + *room as u32 - 1);
         match sources.between(file, first, last) {
             SourceText::Missing { why, .. } => {
                 function.no_text = Some(printable(&format!("no text: {why}")).into_owned());
-                return;
+                return found;
             }
             SourceText::Lines { lines } => {
                 *room -= lines.len().min(*room);
-                let mut painter = colours.painter(file);
-                let line = |line: &memlode_report::ShownLine| Line {
-                    number: line.line,
-                    text: painter.line(&readable(&line.text)),
-                };
-                function.pieces.push(lines.iter().map(line).collect());
+                let lines = lines.iter().map(|line| (line.line, readable(&line.text))).collect();
+                found.push(Unpainted { file: file.to_string(), lines });
             }
         }
     }
+    found
 }
 
 /// A line without tabs and invisible characters, and not too long.

@@ -1,7 +1,7 @@
 //! Phases of a run: stretches in which the program waits for one thing.
 
 use memlode_report::render::page::data_name;
-use memlode_report::{NamedAnalysis, NamedTable, NamedValue};
+use memlode_report::{NamedTable, NamedValue, PageRows};
 use serde::Serialize;
 
 /// A phase has at least this part of the accesses; what is shorter belongs to the one before.
@@ -23,8 +23,8 @@ pub struct Phase {
 }
 
 /// Finds the phases of a run by its time line.
-pub fn phases(found: &NamedAnalysis) -> Vec<Phase> {
-    let Some(table) = found.tables.iter().find(|table| table.id == "timeline") else { return Vec::new() };
+pub fn phases(found: &PageRows) -> Vec<Phase> {
+    let Some(table) = found.table("timeline") else { return Vec::new() };
     let intervals: Vec<Phase> = table.rows.iter().map(|row| interval(table, row)).collect();
     let least = LEAST * intervals.iter().map(|interval| interval.accesses as f64).sum::<f64>();
     let mut runs: Vec<Phase> = Vec::new();
@@ -79,7 +79,7 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
-    use memlode_report::{Data, NamedColumn, NamedTable};
+    use memlode_report::{Data, NamedAnalysis, NamedColumn, NamedTable};
 
     use super::*;
 
@@ -99,12 +99,13 @@ mod tests {
             rows: members.chars().enumerate().map(row).collect(),
             is_whole: true,
         };
-        let found = NamedAnalysis {
+        let analysis = NamedAnalysis {
             trace: String::new(),
             machine: String::new(),
             notes: Vec::new(),
             tables: vec![table],
         };
+        let found = PageRows { analysis, left_out: Vec::new() };
         let phase = |phase: Phase| (phase.access, phase.data, phase.accesses);
         phases(&found).into_iter().map(phase).collect()
     }

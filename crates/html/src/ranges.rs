@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memlode_report::{NamedAnalysis, NamedHome, NamedTable, NamedValue, Report};
+use memlode_report::{NamedHome, NamedTable, NamedValue, PageRows, Report};
 use serde::Serialize;
 
 use crate::cut::Kept;
@@ -57,13 +57,12 @@ fn subject(row: &[NamedValue]) -> Option<(&NamedHome, &[NamedValue])> {
 }
 
 /// Finds the parts of the first objects of a report, all of whose rows are still there, by row.
-pub fn ranges(report: &Report, found: &NamedAnalysis) -> Vec<Ranges> {
-    let table = |id: &str| found.tables.iter().find(|table| table.id == id);
+pub fn ranges(report: &Report, found: &PageRows) -> Vec<Ranges> {
     let homes = report.objects.iter().take(MOST_OBJECTS).map(|row| &row.subject.home).zip(0..);
     let rows: Vec<(&NamedHome, usize)> = homes.collect();
     let mut made: HashMap<usize, Ranges> = HashMap::new();
     let mut each = |id: &str, add: &dyn Fn(&mut Ranges, &[NamedValue]) -> Option<()>| {
-        for row in table(id).map_or(&[][..], |table: &NamedTable| &table.rows) {
+        for row in found.table(id).map_or(&[][..], |table: &NamedTable| &table.rows) {
             let Some((home, values)) = subject(row) else { continue };
             if let Some((_, at)) = rows.iter().find(|(known, _)| *known == home) {
                 add(made.entry(*at).or_insert_with(|| Ranges { object: *at, ..Ranges::default() }), values);

@@ -1,32 +1,36 @@
 //! Tables of analyses, of times and of changes, with the names of what their rows are about.
 
+use memlode_report::build::{Limit, Rest};
 use memlode_report::render::page::{data_name, home_name, object_name, place_name, short};
-use memlode_report::{NamedAccess, NamedAnalysis, NamedComparison, NamedTable, NamedValue, TimeReport};
+use memlode_report::{NamedAccess, NamedComparison, NamedTable, NamedValue, PageRows, TimeReport};
 use serde_json::{Map, json};
 
 /// Rows of a table that are kept, where the most important come first.
 const MOST: usize = 500;
 
 /// Tables of which pictures have the rows in a form of their own.
-const DRAWN_OTHERWISE: [&str; 5] =
-    ["contexts", "contexts_by_function", "ranges", "ranges_over_time", "ranges_by_context"];
+const DRAWN_OTHERWISE: [&str; 6] =
+    ["contexts", "ranges", "ranges_over_time", "heap", "heap_over_time", "heap_peak"];
+
+/// The rows that a page has of such a table, if they do not belong together.
+pub const LIMIT: Limit = Limit { most: MOST, rest: Rest::Counted };
 
 /// The tables of analyses of every access.
-pub fn analysed(found: &NamedAnalysis) -> serde_json::Value {
+pub fn analysed(found: &PageRows) -> serde_json::Value {
     let is_drawn_otherwise = |table: &&NamedTable| DRAWN_OTHERWISE.contains(&&*table.id);
-    found.tables.iter().filter(|table| !is_drawn_otherwise(table)).map(table).collect()
+    let tables = found.analysis.tables.iter().filter(|table| !is_drawn_otherwise(table));
+    tables.map(|of| table(of, found.left_out(&of.id).map_or(0, |left| left.rows))).collect()
 }
 
-fn table(table: &NamedTable) -> serde_json::Value {
-    let most = if table.is_whole { usize::MAX } else { MOST };
+fn table(table: &NamedTable, left_out: usize) -> serde_json::Value {
     let row = |row: &Vec<NamedValue>| {
         let members = table.columns.iter().zip(row).map(|(column, found)| (column.id.clone(), value(found)));
         serde_json::Value::Object(Map::from_iter(members))
     };
     json!({
         "id": table.id,
-        "rows": table.rows.iter().take(most).map(row).collect::<Vec<_>>(),
-        "left_out": table.rows.len().saturating_sub(most),
+        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+        "left_out": left_out,
     })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod accesses;
 pub(crate) mod alias;
 pub(crate) mod cells;
 pub(crate) mod contexts;
+pub(crate) mod heap;
 pub(crate) mod locks;
 pub(crate) mod offenders;
 pub(crate) mod ranges;
@@ -19,12 +20,13 @@ pub(crate) mod working_set;
 use crate::Registered;
 
 /// All analyses.
-pub fn all() -> [Registered; 15] {
+pub fn all() -> [Registered; 16] {
     [
         Registered::of::<accesses::Accesses>(),
         Registered::of::<alias::Alias>(),
         Registered::of::<cells::CellsOverTime>(),
         Registered::of::<contexts::Contexts>(),
+        Registered::of::<heap::Heap>(),
         Registered::of::<locks::Locks>(),
         Registered::of::<offenders::Offenders>(),
         Registered::of::<ranges::Ranges>(),

@@ -8,6 +8,7 @@ pub mod instructions;
 pub mod listing;
 pub mod naming;
 pub mod notes;
+mod page_rows;
 mod ratios;
 mod records;
 mod rules;
@@ -46,6 +47,7 @@ use crate::names::demangle;
 
 pub use cells::cells;
 pub use comparison::comparison;
+pub use page_rows::{Limit, Rest, page_rows};
 pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios, simulated_region};
 pub use records::records;
 pub use simulation::simulation;

@@ -10,6 +10,7 @@ mod comparison;
 mod finding;
 mod listing;
 mod note;
+mod page_rows;
 mod record;
 mod report;
 mod rules;
@@ -34,6 +35,7 @@ pub use comparison::{
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};
 pub use note::{NotRecorded, Note};
+pub use page_rows::{LeftOutRows, PageRows};
 pub use record::{RecordLayout, RecordPart};
 pub use report::{
     AdvisedEdit, ByLevel, Level, Numbers, Recording, Report, Row, Shares, Simulated, StandardErrors, Wait,

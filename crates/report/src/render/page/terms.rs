@@ -110,6 +110,11 @@ pub(super) fn views() -> Vec<Fact> {
             "Objects that belong together: those of one allocating call and its callers, global variables, and variables of \
              the stack.",
         ),
+        (
+            "memory",
+            "Bytes that the program had asked for and not freed, at the end of each stretch of the run, by allocation; \
+             the line above is the most within the stretch. What allocators add is not in it.",
+        ),
         ("threads", "Threads of the program, and cache lines that they take from each other."),
         (
             "unshared",

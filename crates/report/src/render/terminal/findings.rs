@@ -46,7 +46,7 @@ pub fn findings(report: &Report, style: Style) -> String {
         return out;
     }
     let is_mixed = ranked.iter().any(|finding| matches!(finding, Ranked::Shared(_)));
-    let run_cycles = is_mixed.then(|| report.run_cycles);
+    let run_cycles = is_mixed.then_some(report.run_cycles);
     let heading = match &report.trace.sample {
         None if is_mixed => "Findings, by modelled cycles that threads wait or lose to each other",
         None => "Findings, by modelled cycles of waiting for data",
