@@ -465,7 +465,7 @@ fn blocks_of_allocators_held_in_pointers_are_moved() {
     let program = Reported::new(HOOKS);
     let text = program.report(&[]);
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("memory allocated at program.c:9 main"), "{text}");
+    assert!(said.contains("memory allocated at program.c:9 main through my_alloc (1 block"), "{text}");
     let edit = ["whatif", "a trace", "-m", "generic", "-e", "split item: hot=hot by=index", "--json"];
     let answer: Value = serde_json::from_str(&program.run(&edit)).expect("JSON");
     let moved = &answer["footprint"];

@@ -7,7 +7,7 @@ use memlode_layout::{Edit as Layout, edits_from_text};
 use rustc_hash::FxHashMap;
 
 use super::Style;
-use super::names::{data_label, home_label, place_label};
+use super::names::{data_label, home_label, place_label, wrappers};
 use super::reasons::because;
 use super::sample::{not_told_apart, stall_share, with_error};
 use super::shared;
@@ -255,13 +255,18 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
         1 => " and at 1 other place".to_string(),
         n => format!(" and at {n} other places"),
     };
+    let wrappers = wrappers(&first.home).iter().map(|name| together_text(name)).collect::<Vec<_>>();
+    let through = match &wrappers[..] {
+        [] => String::new(),
+        wrappers => format!(" through {}", wrappers.join(", ")),
+    };
     // A step of the path, and what was made there, are not broken.
     let home = home_label(&first.home, 0).whole();
     let home =
         home.split(" ← ").map(together_text).collect::<Vec<_>>().join(&format!(" {}", together_text("← ")));
     let made = if made.is_empty() { made } else { format!(" {}", together_text(made.trim_start())) };
     Some(match first.home {
-        Home::Heap { .. } => format!("{ALLOCATED}{home}{made}{others}"),
+        Home::Heap { .. } => format!("{ALLOCATED}{home}{through}{made}{others}"),
         Home::Stack { .. } => format!("on the {home}{others}"),
         Home::Global { .. } | Home::Unknown => format!("in {home}{others}"),
     })

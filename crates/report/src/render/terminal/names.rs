@@ -91,21 +91,9 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
     let label = Label::default();
     match home {
         Home::Unknown => label.fixed("memory of unknown origin"),
-        Home::Heap { allocated_at, inlined_through, path, called_at, path_complete } => {
-            // The innermost function of the path is the one that the call was inlined into, if it was.
+        Home::Heap { allocated_at, path_complete, .. } => {
+            let callers = heap_callers(home, detail);
             let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
-            let own = inlined_through.last().unwrap_or(outer);
-            let own = demangle_short(&own.linkage_name);
-            let mut callers: Vec<Caller> =
-                inlined_through.iter().map(|step| Caller::at(step, detail)).collect();
-            // Directories tell allocating calls apart; of callers they would fill the line.
-            let few = detail.min(MOST_DETAIL - 1);
-            for (caller, lines) in path.iter().zip(called_at).skip_while(|(function, _)| **function == own) {
-                match lines.is_empty() {
-                    true => callers.push(Caller::function(&brief(caller))),
-                    false => callers.extend(lines.iter().map(|line| Caller::at(line, few))),
-                }
-            }
             let label = match passed_on(outer, &callers).filter(|_| detail == 0) {
                 Some(at) => {
                     let (first, rest) = (&callers[at], &callers[at + 1..]);
@@ -128,6 +116,39 @@ pub fn home_label(home: &Home, detail: Detail) -> Label {
     }
 }
 
+/// The functions that [`home_label`] leaves out of a name, since they only pass blocks on; the innermost
+/// first.
+pub fn wrappers(home: &Home) -> Vec<String> {
+    let Home::Heap { allocated_at, .. } = home else { return Vec::new() };
+    let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
+    let callers = heap_callers(home, 0);
+    let Some(at) = passed_on(outer, &callers) else { return Vec::new() };
+    let name = |position: &Position| brief(&demangle_short(&position.linkage_name));
+    let mut names = vec![name(outer)];
+    names.extend(callers[..at].iter().filter_map(|caller| caller.wrapper.clone()));
+    names.dedup();
+    names
+}
+
+/// The callers of an allocating call, the innermost first.
+fn heap_callers(home: &Home, detail: Detail) -> Vec<Caller> {
+    let Home::Heap { allocated_at, inlined_through, path, called_at, .. } = home else { return Vec::new() };
+    // The innermost function of the path is the one that the call was inlined into, if it was.
+    let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
+    let own = inlined_through.last().unwrap_or(outer);
+    let own = demangle_short(&own.linkage_name);
+    let mut callers: Vec<Caller> = inlined_through.iter().map(|step| Caller::at(step, detail)).collect();
+    // Directories tell allocating calls apart; of callers they would fill the line.
+    let few = detail.min(MOST_DETAIL - 1);
+    for (caller, lines) in path.iter().zip(called_at).skip_while(|(function, _)| **function == own) {
+        match lines.is_empty() {
+            true => callers.push(Caller::function(&brief(caller))),
+            false => callers.extend(lines.iter().map(|line| Caller::at(line, few))),
+        }
+    }
+    callers
+}
+
 /// Returns the lines of a call path, the innermost first.
 pub fn stack_label(lines: &[StackLine], detail: Detail) -> Label {
     let Some((first, callers)) = lines.split_first() else { return Label::default().fixed("(not known)") };
@@ -144,17 +165,19 @@ pub fn stack_label(lines: &[StackLine], detail: Detail) -> Label {
 struct Caller {
     label: Label,
     is_foreign: bool,
-    passes_on: bool,
+    /// The function, if it only passes blocks on.
+    wrapper: Option<String>,
 }
 
 impl Caller {
     fn at(position: &Position, detail: Detail) -> Caller {
         let label = place_label(position, detail);
-        Caller { label, is_foreign: is_foreign(position), passes_on: position.untyped }
+        let wrapper = position.untyped.then(|| brief(&demangle_short(&position.linkage_name)));
+        Caller { label, is_foreign: is_foreign(position), wrapper }
     }
 
     fn function(name: &str) -> Caller {
-        Caller { label: Label::default().name(name), is_foreign: false, passes_on: false }
+        Caller { label: Label::default().name(name), is_foreign: false, wrapper: None }
     }
 
     /// A step whose line may be unknown; then its file is meaningless.
@@ -174,7 +197,7 @@ fn is_foreign(position: &Position) -> bool {
 /// Returns which caller is the first that does more with a block than to pass it on, if the line that
 /// allocates it does not: it is there that the block becomes an object. Of those alone, the outermost.
 fn passed_on(allocated_at: &Position, callers: &[Caller]) -> Option<usize> {
-    let knows_it = callers.iter().position(|caller| !caller.passes_on);
+    let knows_it = callers.iter().position(|caller| caller.wrapper.is_none());
     knows_it.or(callers.len().checked_sub(1)).filter(|_| allocated_at.untyped)
 }
 
@@ -269,6 +292,8 @@ mod tests {
             ([false; 3], "a.c:4 main"),
         ] {
             assert_eq!(home_label(&home(typed), 0).whole(), name, "{typed:?}");
+            let left_out = typed.iter().take_while(|typed| !**typed).count();
+            assert_eq!(wrappers(&home(typed)), ["get", "pool", "make"][..left_out]);
             assert!(home_label(&home(typed), 1).whole().starts_with("a.c:1 get ← a.c:2 pool ← a.c:3 make"));
         }
     }
