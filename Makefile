@@ -114,7 +114,7 @@ bench-bias: build-checks ## What layout does on this machine, and whether `bench
 	$(PYTHON) -B bench/bias.py $(OPTIONS)
 
 bench-spark: python ## What analyses of TRACE cost in one pass, in processes and in Spark (OPTIONS=--parts 4)
-	target/python/bin/python -B bench/spark.py $(TRACE) $(OPTIONS)
+	target/python/bin/python -BP bench/spark.py $(TRACE) $(OPTIONS)
 
 bench-sharing: build-checks ## What threads lose to each other's lines, measured and predicted (OPTIONS=--quick)
 	$(PYTHON) -B bench/sharing.py $(OPTIONS)

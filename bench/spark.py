@@ -1,6 +1,6 @@
 """What the same analyses of a trace cost: one pass, processes of this machine, and Spark.
 
-    python3 bench/spark.py TRACE [--parts N] [--rounds N]
+    python3 -P bench/spark.py TRACE [--parts N] [--rounds N]
 
 CPU seconds of all processes together, the JVM and Python's workers among them; the start of the session stands apart.
 Writes target/bench/spark.json. It runs in the environment that `make python` makes.
@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import sys
 import time
 
 import memlode
@@ -60,6 +61,8 @@ def main():
     table = memlode.run(path, "accesses", parts=1, machine="generic")["accesses_by_variable"]
     accesses = sum(row["accesses"] for row in table.rows)
 
+    # Spark's workers have this package, too.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     began = cpu_seconds()
     spark = SparkSession.builder.master(f"local[{parts}]").config("spark.ui.enabled", "false").getOrCreate()
     spark.range(1).count()

@@ -42,8 +42,9 @@ def base(name):
 
 def is_same(claim, known):
     """The same member of the same type; of a union any that lies there, or all of it; of a type in another, either."""
-    for member in known[1].split("|"):
-        outer, inner = sorted((claim[1], member), key=len, reverse=True)
+    pairs = [(own, other) for own in claim[1].split("|") for other in known[1].split("|")]
+    for pair in pairs:
+        outer, inner = sorted(pair, key=len, reverse=True)
         if base(claim[0]) == base(known[0]) and (outer == inner or outer.startswith(inner + ".")):
             return True
         if base(claim[0]) != base(known[0]) and inner != "-" and f".{outer}.".find(f".{inner}.") > 0:
@@ -76,7 +77,7 @@ def sampled(name, kind):
     again = ["bash", "-euc", f'for round in $(seq {ROUNDS}); do "$@"; done', "rounds", *command]
     sample = [names.MEMLODE, "sample", "--blocks", "none", "--rate", str(RATE), "--force", "-o", WORK / "kept", "--"]
     subprocess.run([*sample, *again], check=True, capture_output=True, stdin=subprocess.DEVNULL)
-    table = WORK / "samples.csv"
+    table = WORK / f"{name}-{kind}.csv"
     subprocess.run([names.MEMLODE, "export", WORK / "kept", "--to", table], check=True, capture_output=True)
     with open(table) as file:
         rows = [row for row in csv.DictReader(file) if row["image"] == own and row["bytes"]]

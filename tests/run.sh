@@ -31,7 +31,7 @@ suite_lit22() { make -s -C instrument check LLVM=22 && python3 tests/libc/libc.p
 
 suite_lit19() { make -s -C instrument check LLVM=19; }
 
-# The package, tables of results, SQL and Parquet, the tutorial's text, the guide's commands, analyses in parts, and these in Spark.
+# The package, tables of results, SQL and Parquet, the tutorial's text, the guide's commands, analyses in parts, these of traces elsewhere, and in Spark.
 suite_python() {
   setup/python.sh && target/python/bin/python tests/python/package.py &&
     target/python/bin/python -B tests/python/results.py &&
@@ -39,7 +39,8 @@ suite_python() {
     target/python/bin/python tests/python/exports.py &&
     target/python/bin/python -B tests/python/json_schema.py && target/python/bin/python tests/python/tutorial.py &&
     PATH=$PWD/target/python/bin:$PATH python -B tests/guide.py &&
-    target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/spark.py
+    target/python/bin/python -B tests/python/parts.py && target/python/bin/python -B tests/python/elsewhere.py &&
+    target/python/bin/python -B tests/python/spark.py
 }
 
 # The tarball and the wheel. In the virtual environment is what makes a wheel.

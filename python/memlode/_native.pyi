@@ -158,6 +158,9 @@ class Task:
     def run(self) -> bytes:
         """Looks at the part, and returns what was found, for `finish`."""
 
+    def _at(self, path: str) -> Task: ...
+    def _columns(self) -> Annotated: ...
+    def _chunks(self, path: str) -> list[tuple[int, int, int]]: ...
     def annotate(self, *, misses_only: bool = False) -> Annotated:
         """The accesses of the part. Those of a part of chunks have no level, object and number."""
 

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import memlode._native as _native
+from memlode import elsewhere
 
 
 class Analysis(Protocol):
@@ -79,7 +80,7 @@ class Seen(NamedTuple):
 class OwnTask:
     """One part of a trace, and an analysis of one's own that looks at it."""
 
-    def __init__(self, task: _native.Task, analysis: Analysis):
+    def __init__(self, task: "_native.Task | elsewhere.FarTask", analysis: Analysis):
         self.task, self.analysis = task, analysis
 
     def run(self) -> Seen:
@@ -97,13 +98,29 @@ def plan(path, analyses, parts: int, machine: str = "host") -> list:
     """Cuts a trace into parts: tasks that are small, can be pickled, and have run().
 
     `analyses` are names of analyses of every access with their arguments, such as "shared:rule=source", one or
-    several; or one analysis of your own. What cannot be cut is one task.
+    several; or one analysis of your own. What cannot be cut is one task. The trace may be elsewhere: then `path` is an
+    address that pyarrow.fs knows, such as s3://bucket/shop.memlode.
     """
     if hasattr(analyses, "observe"):
         cut = getattr(analyses, "cut", "stretches")
-        return [OwnTask(task, analyses) for task in _native.plan_rows(path, cut, parts, machine)]
+        return [OwnTask(task, analyses) for task in plan_rows(path, cut, parts, machine)]
     names = [analyses] if isinstance(analyses, str) else list(analyses)
-    return _native.plan(path, names, parts, machine)
+    return _planned(path, lambda path: _native.plan(path, names, parts, machine))
+
+
+def plan_rows(path, cut: str, parts: int, machine: str = "host") -> list:
+    """Cuts a trace into parts for who looks at its accesses by themselves."""
+    return _planned(path, lambda path: _native.plan_rows(path, cut, parts, machine))
+
+
+def _planned(path, make) -> list:
+    """The tasks that `make` makes of a trace's path. Those of a trace elsewhere go there when they run."""
+    if not elsewhere.is_address(path):
+        return make(path)
+    if here := elsewhere.path_of(path):
+        return make(here)
+    with elsewhere.copied(path) as copy:
+        return [elsewhere.FarTask(task, path) for task in make(copy.folder)]
 
 
 def finish(results, path=None):
@@ -114,7 +131,7 @@ def finish(results, path=None):
     """
     results = list(results)
     if not any(isinstance(result, Seen) for result in results):
-        found = json.loads(_native._finish(results, path))
+        found = json.loads(_finished(results, path))
         tables = [Table(table["table"], table["title"], table["rows"]) for table in found["tables"]]
         return Tables(tables, [note["text"] for note in found["notes"]])
     by_part = {seen.part: seen for seen in results}
@@ -126,6 +143,23 @@ def finish(results, path=None):
     for analysis in later:
         whole.merge(analysis)
     return whole.finish()
+
+
+def _finished(results, path) -> str:
+    """Tables of tasks' results, as JSON, where the trace is here or elsewhere."""
+    far = [result for result in results if isinstance(result, elsewhere.Found)]
+    if far:
+        path = path or far[0].address
+        results = [result.found for result in far]
+    if not elsewhere.is_address(path):
+        return _native._finish(results, path)
+    if here := elsewhere.path_of(path):
+        return _native._finish(results, here)
+    with elsewhere.copied(path) as copy:
+        found = _native._finish(results, copy.folder)
+    for folder in (copy.folder, *(result.folder for result in far)):
+        found = found.replace(json.dumps(folder)[1:-1], json.dumps(path)[1:-1])
+    return found
 
 
 def _run_one(task):

@@ -8,10 +8,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 import memlode.parts as parts_of
+from memlode.elsewhere import FarTask
 
 
 def read(spark: SparkSession, path, *, machine: str = "generic", parts: int | None = None) -> "SparkTrace":
-    """A trace whose analyses run on Spark's executors, which find it at the same path.
+    """A trace whose analyses run on Spark's executors, which find it at the same path or address.
 
     There are as many parts as Spark has cores, unless `parts` says otherwise. The machine is one by name or file, for
     `host` may be another one on each executor.
@@ -99,7 +100,7 @@ def rows(
     numbers.
     """
     parts = parts or spark.sparkContext.defaultParallelism
-    tasks = parts_of._native.plan_rows(str(path), cut, parts, machine)
+    tasks = parts_of.plan_rows(str(path), cut, parts, machine)
     schema = _plain_schema(tasks[0], columns)
 
     def batches_of(numbers):
@@ -118,7 +119,7 @@ def _plain_schema(task, columns):
     """The columns wanted, in types that Spark has: text instead of dictionaries, and signed numbers."""
     import pyarrow
 
-    known = pyarrow.schema(task.annotate())
+    known = task.schema() if isinstance(task, FarTask) else pyarrow.schema(task._columns())
     for name in columns or ():
         if name not in known.names:
             raise ValueError(f"there is no column `{name}`; there are {', '.join(known.names)}")

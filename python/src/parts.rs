@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use memlode_analyses::parts::{self, Cut};
+use memlode_analyses::parts::{self, Cut, Prepared};
 use memlode_analyses::{BadArgument, BadPart};
 use memlode_export::{ExportRequest, request};
 
 use memlode_report::{build, render};
+use memlode_trace::ChunkRef;
+use memlode_trace::format::{ChunkHeader, magic};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -34,23 +36,23 @@ impl Task {
     /// The accesses of the part, as `Trace.annotate`. Those of a part of chunks have no level, object and number.
     #[pyo3(signature = (*, misses_only = false))]
     fn annotate(&self, py: Python<'_>, misses_only: bool) -> PyResult<Annotated> {
-        let without_caches = self.task.cut == Cut::Chunks;
-        if without_caches && misses_only {
+        if self.task.cut == Cut::Chunks && misses_only {
             return Err(error("misses are known by what came before: cut the trace into stretches"));
         }
+        py.detach(|| rows(self.task.prepare().map_err(error)?, self.task.cut, misses_only))
+    }
+
+    /// The columns of `annotate`, and the accesses of one chunk. A copy of the trace that has the
+    /// chunks' headers alone has columns, too.
+    fn _columns(&self, py: Python<'_>) -> PyResult<Annotated> {
         py.detach(|| {
-            let prepared = self.task.prepare().map_err(error)?;
-            let stretch = Some(prepared.stretch);
-            let request = ExportRequest { misses_only, stretch, without_caches, ..ExportRequest::default() };
-            let trace = prepared.trace;
-            let started = request::start(&trace, &prepared.machine, &request).map_err(error)?;
-            let (annotations, encoder) = started;
-            let mut fields = encoder.schema();
-            let is_known = |name: &str| !(without_caches && UNKNOWN_IN_CHUNKS.contains(&name));
-            let part = Some(fields.iter().map(|field| is_known(&field.name)).collect());
-            fields.retain(|field| is_known(&field.name));
-            let running = Mutex::new(Some(Running { trace, annotations, encoder, part }));
-            Ok(Annotated { fields: Arc::new(fields), running })
+            let whole = parts::Task { part: 0, parts: 1, ..self.task.clone() };
+            let mut prepared = whole.prepare().map_err(error)?;
+            if let Some(trace) = Arc::get_mut(&mut prepared.trace) {
+                let first = trace.chunks().iter().position(|chunk| chunk.accesses() > 0).unwrap_or(0);
+                trace.keep_chunks(first..first + 1);
+            }
+            rows(prepared, whole.cut, false)
         })
     }
 
@@ -78,6 +80,22 @@ impl Task {
         self.task.questions.iter().map(|(_, question)| question.as_str()).collect()
     }
 
+    /// The same task for a copy of the trace at another path.
+    fn _at(&self, path: String) -> Task {
+        Task { task: parts::Task { trace: path, ..self.task.clone() } }
+    }
+
+    /// The chunks that the task reads, each by its process, its thread there, and its number in that.
+    /// A copy of the trace at `path` needs to have their headers alone.
+    fn _chunks(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<(u32, u32, u32)>> {
+        let trace = py.detach(|| memlode_trace::Trace::open(&path)).map_err(error)?;
+        let name = |chunk: &ChunkRef| {
+            let thread = &trace.threads()[chunk.thread.0 as usize];
+            (thread.process.0, thread.index, chunk.sequence())
+        };
+        Ok(self.task.chunks(&trace).iter().map(name).collect())
+    }
+
     /// Reads a pickled task.
     #[classmethod]
     fn _read(_class: &Bound<'_, PyType>, text: &str) -> PyResult<Task> {
@@ -96,6 +114,21 @@ impl Task {
         let analyses = self.analyses().join(", ");
         format!("<memlode.Task {part} of {parts} by {}: {analyses}>", cut.word())
     }
+}
+
+/// Begins to replay a part for its rows.
+fn rows(prepared: Prepared, cut: Cut, misses_only: bool) -> PyResult<Annotated> {
+    let without_caches = cut == Cut::Chunks;
+    let stretch = Some(prepared.stretch);
+    let request = ExportRequest { misses_only, stretch, without_caches, ..ExportRequest::default() };
+    let trace = prepared.trace;
+    let (annotations, encoder) = request::start(&trace, &prepared.machine, &request).map_err(error)?;
+    let mut fields = encoder.schema();
+    let is_known = |name: &str| !(without_caches && UNKNOWN_IN_CHUNKS.contains(&name));
+    let part = Some(fields.iter().map(|field| is_known(&field.name)).collect());
+    fields.retain(|field| is_known(&field.name));
+    let running = Mutex::new(Some(Running { trace, annotations, encoder, part }));
+    Ok(Annotated { fields: Arc::new(fields), running })
 }
 
 fn tasks(planned: Result<Vec<parts::Task>, BadArgument>) -> PyResult<Vec<Task>> {
@@ -136,6 +169,20 @@ pub fn plan_rows(py: Python<'_>, path: PathBuf, cut: &str, parts: u32, machine: 
         let trace = memlode_trace::Trace::open(&path).map_err(error)?;
         tasks(parts::plan_rows(&trace, machine, cut, parts))
     })
+}
+
+/// Reads a trace's index, in the order of the chunks in their threads' files: process, thread, number
+/// there, and bytes with the header, which is as long as an entry of the index.
+#[pyfunction]
+pub fn _index(index: &[u8]) -> PyResult<Vec<(u32, u32, u32, u64)>> {
+    let (headers, rest) = index.as_chunks::<{ ChunkHeader::BYTES }>();
+    let headers: Vec<ChunkHeader> = headers.iter().map(ChunkHeader::from_bytes).collect();
+    if !rest.is_empty() || headers.iter().any(|header| header.magic != magic::CHUNK) {
+        return Err(error("the index of chunks is damaged"));
+    }
+    let bytes = |header: &ChunkHeader| ChunkHeader::BYTES as u64 + u64::from(header.payload_bytes);
+    let entry = |header: &ChunkHeader| (header.process, header.thread, header.sequence, bytes(header));
+    Ok(headers.iter().map(entry).collect())
 }
 
 /// Puts together the results of all tasks of a plan; as JSON, that of

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import parts as local
+from elsewhere import Store
 
 
 class KilledOnce:
@@ -34,6 +35,8 @@ class Spark(unittest.TestCase):
     def setUpClass(cls):
         local.Parts.setUpClass.__func__(cls)
         here = str(pathlib.Path(__file__).parent)
+        # Before there are executors, which know the same keys.
+        cls.store = Store()
         os.environ.update(PYSPARK_PYTHON=sys.executable, PYTHONPATH=here, SPARK_LOCAL_IP="127.0.0.1")
         # Two cores, and three attempts at a task.
         builder = SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", "false")
@@ -45,6 +48,7 @@ class Spark(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.spark.stop()
+        cls.store.stop()
         local.Parts.tearDownClass.__func__(cls)
 
     def rows(self, frame):
@@ -81,6 +85,14 @@ class Spark(unittest.TestCase):
         tasks[2] = KilledOnce(tasks[2], mark)
         self.assertEqual(memlode.spark.run_tasks(self.spark, tasks), whole)
         self.assertTrue(os.path.exists(mark))
+
+    def test_a_trace_may_be_elsewhere(self):
+        address = self.store.put(self.path, "whole")
+        frame = memlode.spark.read(self.spark, address, parts=3).accesses_per_variable()
+        expected = self.table("accesses", "accesses_by_variable")
+        self.assertEqual(self.rows(frame), pa.Table.from_pylist(expected).to_pylist())
+        chunks = memlode.spark.rows(self.spark, address, cut="chunks", parts=3, columns=["address"])
+        self.assertEqual(chunks.count(), sum(row["accesses"] for row in expected))
 
     def test_rows_are_the_accesses(self):
         columns = ["sequence", "address", "level", "type", "member"]

@@ -24,6 +24,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 pub mod typing;
+mod unwind;
 
 pub use code_sites::CodeSites;
 pub use instruction::{Flow, GeneralRegisters, Instruction, Operand};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Extras, Options};
 use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
-use memlode_trace::Trace;
+use memlode_trace::{ChunkRef, Trace};
 use serde::{Deserialize, Serialize};
 
 use super::{Cut, Task, asked};
@@ -68,6 +68,14 @@ pub struct Prepared {
 }
 
 impl Task {
+    /// The chunks that the task reads, where its trace is found to be this one.
+    pub fn chunks<'t>(&self, trace: &'t Trace) -> &'t [ChunkRef] {
+        match self.cut {
+            Cut::Chunks => &trace.chunks()[Shares::of(trace, self).chunks()],
+            _ => trace.chunks(),
+        }
+    }
+
     /// Opens the trace, and finds the part and the machine.
     ///
     /// # Errors

@@ -4,9 +4,11 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use gimli::{AttributeValue, Operation, Reader, UnitOffset};
 
+use super::names::Scopes;
 use super::{Dwarf, Entry, Slice, Unit, name};
 
 /// An entry of all units, by its place in the section.
@@ -35,8 +37,10 @@ pub(crate) struct Global {
 struct Whole {
     /// Keyed by address.
     globals: BTreeMap<u64, Global>,
-    /// Complete records by name; `None` where units disagree in their size.
+    /// Complete records by qualified name; `None` where units disagree in their size.
     records: HashMap<String, Option<(EntryId, u64)>>,
+    /// Namespaces and classes that types are in, with the colons behind them, of those that are in any.
+    scopes: HashMap<EntryId, Rc<str>>,
 }
 
 /// All units.
@@ -145,7 +149,12 @@ impl Index {
         globals.range(..=address).next_back().map(|(at, global)| (*at, global))
     }
 
-    /// The record of a name, where it is complete.
+    /// The namespaces and classes that a type is in: "std::", or nothing.
+    pub fn scope(&self, dwarf: &Dwarf, id: EntryId) -> &str {
+        self.whole(dwarf).scopes.get(&id).map_or("", |scope| scope)
+    }
+
+    /// The record of a qualified name, where it is complete.
     pub fn record(&self, dwarf: &Dwarf, name: &str) -> Option<EntryId> {
         self.whole(dwarf).records.get(name).copied().flatten().map(|(id, _)| id)
     }
@@ -156,15 +165,37 @@ impl Index {
             for number in 0..self.units.len() {
                 let Some(unit) = self.unit(dwarf, number) else { continue };
                 let mut entries = unit.entries();
-                while let Ok(Some((_, entry))) = entries.next_dfs() {
-                    self.note(dwarf, number, unit, entry, &mut whole);
+                let (mut scopes, mut depth) = (Scopes::default(), 0);
+                while let Ok(Some((step, entry))) = entries.next_dfs() {
+                    depth += step;
+                    self.note(dwarf, number, unit, entry, &scopes.at(depth), &mut whole);
+                    scopes.enter(depth, dwarf, unit, entry);
                 }
             }
             whole
         })
     }
 
-    fn note(&self, dwarf: &Dwarf, number: usize, unit: &Unit, entry: &Entry<'_, '_>, whole: &mut Whole) {
+    fn note(
+        &self,
+        dwarf: &Dwarf,
+        number: usize,
+        unit: &Unit,
+        entry: &Entry<'_, '_>,
+        scope: &Rc<str>,
+        whole: &mut Whole,
+    ) {
+        let is_type = matches!(
+            entry.tag(),
+            gimli::DW_TAG_structure_type
+                | gimli::DW_TAG_class_type
+                | gimli::DW_TAG_union_type
+                | gimli::DW_TAG_enumeration_type
+                | gimli::DW_TAG_typedef
+        );
+        if is_type && !scope.is_empty() {
+            whole.scopes.insert(self.id(number, entry.offset()), scope.clone());
+        }
         match entry.tag() {
             gimli::DW_TAG_variable => {
                 let Some(address) = static_address(dwarf, unit, entry) else { return };
@@ -176,7 +207,7 @@ impl Index {
                 let Some(bytes) = bytes.and_then(|bytes| bytes.udata_value()) else { return };
                 let Ok(Some(name)) = name(dwarf, unit, entry) else { return };
                 let id = self.id(number, entry.offset());
-                let known = whole.records.entry(name).or_insert(Some((id, bytes)));
+                let known = whole.records.entry(format!("{scope}{name}")).or_insert(Some((id, bytes)));
                 if known.is_some_and(|(_, other)| other != bytes) {
                     *known = None;
                 }
@@ -214,7 +245,8 @@ impl Index {
         Some((text?, kind?))
     }
 
-    fn origin(&self, number: usize, entry: &Entry<'_, '_>) -> Option<EntryId> {
+    /// The declaration of a definition, or the function that an entry is an instance of.
+    pub fn origin(&self, number: usize, entry: &Entry<'_, '_>) -> Option<EntryId> {
         let of = |attribute| self.reference(number, entry.attr_value(attribute).ok()??);
         of(gimli::DW_AT_abstract_origin).or_else(|| of(gimli::DW_AT_specification))
     }

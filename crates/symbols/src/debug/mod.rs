@@ -4,6 +4,8 @@
 //! that nests them without end is refused before.
 
 pub(crate) mod index;
+mod inside;
+mod names;
 pub(crate) mod sections;
 mod split;
 mod stack;

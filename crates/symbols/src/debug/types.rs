@@ -1,4 +1,4 @@
-//! Types: their names and sizes, the types that pointers point to, and the member at an offset.
+//! Types: their names and sizes, their members, and the types that pointers point to.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,12 +7,13 @@ use std::rc::Rc;
 use gimli::AttributeValue;
 
 use super::index::EntryId;
-use super::{Debug, Entry, name};
+use super::names::plain;
+use super::{Debug, Entry, Unit, name};
 
 /// The most types in a row that stand for others.
 const MOST_ALIASES: usize = 32;
-/// Records inside each other that are followed.
-const DEEPEST: usize = 32;
+/// Templates of libstdc++ whose bytes are an object of their argument.
+const STORAGE: [&str; 2] = ["__aligned_membuf<", "__aligned_buffer<"];
 /// Members of a record that are read.
 const MOST_MEMBERS: usize = 1 << 16;
 
@@ -23,6 +24,8 @@ pub(crate) struct TypeFacts {
     pub name: Option<String>,
     pub bytes: u64,
     pub shape: Shape,
+    /// The elements of one of Rust's vectors, whose buffer is declared as bytes.
+    pub element: Option<EntryId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -37,44 +40,24 @@ pub(crate) enum Shape {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Member {
     /// A base class has none, nor has an anonymous union.
-    name: Option<String>,
-    offset: u64,
-    kind: EntryId,
+    pub name: Option<String>,
+    pub offset: u64,
+    pub kind: EntryId,
+    pub is_base: bool,
+    /// It distinguishes the variants of one of Rust's enumerations.
+    pub is_discriminant: bool,
 }
 
 impl TypeFacts {
     /// Returns whether two descriptions are of one type; each unit has its own.
-    fn is_like(&self, other: &TypeFacts) -> bool {
+    pub fn is_like(&self, other: &TypeFacts) -> bool {
         let same_kind = std::mem::discriminant(&self.shape) == std::mem::discriminant(&other.shape);
         same_kind && self.name == other.name && self.bytes == other.bytes
     }
 }
 
-fn divides(part: u64, whole: u64) -> bool {
-    part > 0 && whole.is_multiple_of(part)
-}
-
-/// A step on the way into an object.
-struct Step<'a> {
-    kind: EntryId,
-    rest: u64,
-    member: Option<&'a str>,
-    is_element: bool,
-}
-
 /// Types that have been read.
 pub(crate) type KnownTypes = RefCell<HashMap<EntryId, Option<Rc<TypeFacts>>>>;
-
-/// The end of the way from an object to the bytes of an access.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Inside {
-    /// "pos.x", "slots[].key"; `None` of an object without members, or between these.
-    pub member: Option<String>,
-    /// The type of the innermost member.
-    pub kind: EntryId,
-    /// The offset in that.
-    pub rest: u64,
-}
 
 impl Debug {
     /// A type's facts, behind typedefs and qualifiers. `None` if it is damaged or missing.
@@ -89,6 +72,7 @@ impl Debug {
 
     fn read_type(&self, id: EntryId) -> Option<TypeFacts> {
         let (mut id, mut alias) = (id, None);
+        let facts = |bytes, shape| TypeFacts { name: None, bytes, shape, element: None };
         for _ in 0..MOST_ALIASES {
             let (number, offset) = self.index().place(id)?;
             let unit = self.index().unit(&self.dwarf, number)?;
@@ -99,7 +83,7 @@ impl Debug {
             let size = entry.attr_value(gimli::DW_AT_byte_size).ok()?.and_then(|bytes| bytes.udata_value());
             match entry.tag() {
                 gimli::DW_TAG_typedef => {
-                    alias = alias.or(own);
+                    alias = alias.or(Some(id));
                     id = target?;
                 }
                 gimli::DW_TAG_const_type
@@ -109,23 +93,40 @@ impl Debug {
                 gimli::DW_TAG_pointer_type
                 | gimli::DW_TAG_reference_type
                 | gimli::DW_TAG_rvalue_reference_type => {
-                    return Some(TypeFacts { name: None, bytes: 8, shape: Shape::Pointer(target) });
+                    return Some(facts(8, Shape::Pointer(target)));
                 }
                 gimli::DW_TAG_array_type => {
                     let bytes = size.or_else(|| self.array_bytes(number, &entry, target?)).unwrap_or(0);
-                    return Some(TypeFacts { name: None, bytes, shape: Shape::Array(target?) });
+                    return Some(facts(bytes, Shape::Array(target?)));
                 }
                 gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
                     let is_declared = entry.attr_value(gimli::DW_AT_declaration).ok()?.is_some();
                     if is_declared || size.is_none() {
-                        let complete = self.index().record(&self.dwarf, own.as_deref()?)?;
+                        let complete = self.index().record(&self.dwarf, &self.qualified_name(id, None)?)?;
                         id = (complete != id).then_some(complete)?;
                         continue;
                     }
+                    // Bytes for an object of the type that it is a template of.
+                    let is_storage =
+                        own.as_deref().is_some_and(|own| STORAGE.iter().any(|of| own.starts_with(of)));
+                    if let Some(stored) = is_storage.then(|| self.argument(number, &entry)).flatten() {
+                        id = stored;
+                        continue;
+                    }
+                    let is_vector = own.as_deref().is_some_and(|own| own.starts_with("RawVec<"));
+                    let element = is_vector.then(|| self.argument(number, &entry)).flatten();
                     let shape = Shape::Record(self.members(number, &entry));
-                    return Some(TypeFacts { name: own.or(alias), bytes: size?, shape });
+                    return Some(TypeFacts {
+                        name: self.qualified_name(id, alias),
+                        element,
+                        ..facts(size?, shape)
+                    });
                 }
-                _ => return Some(TypeFacts { name: alias.or(own), bytes: size?, shape: Shape::Plain }),
+                gimli::DW_TAG_enumeration_type => {
+                    let name = self.qualified_name(id, alias);
+                    return Some(TypeFacts { name, ..facts(size?, Shape::Plain) });
+                }
+                _ => return Some(TypeFacts { name: own.map(plain), ..facts(size?, Shape::Plain) }),
             }
         }
         None
@@ -153,164 +154,76 @@ impl Debug {
         count.checked_mul(self.type_facts(element)?.bytes)
     }
 
+    /// The first argument of a template that is a type.
+    fn argument(&self, number: usize, entry: &Entry<'_, '_>) -> Option<EntryId> {
+        let unit = self.index().unit(&self.dwarf, number)?;
+        let mut children = unit.entries_at_offset(entry.offset()).ok()?;
+        children.next_dfs().ok()??;
+        let mut depth = 0;
+        while let Some((step, child)) = children.next_dfs().ok()? {
+            depth += step;
+            if depth <= 0 {
+                break;
+            }
+            if depth == 1 && child.tag() == gimli::DW_TAG_template_type_parameter {
+                return self.index().reference(number, child.attr_value(gimli::DW_AT_type).ok()??);
+            }
+        }
+        None
+    }
+
     fn members(&self, number: usize, entry: &Entry<'_, '_>) -> Vec<Member> {
         let mut found = Vec::new();
         let Some(unit) = self.index().unit(&self.dwarf, number) else { return found };
         let Ok(mut children) = unit.entries_at_offset(entry.offset()) else { return found };
         let _ = children.next_dfs();
         let mut depth = 0;
+        // The depth of members: those of variants lie deeper.
+        let mut own = 1;
         while let Ok(Some((step, child))) = children.next_dfs() {
             depth += step;
             if depth <= 0 || found.len() == MOST_MEMBERS {
                 break;
             }
-            let is_member = matches!(child.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance);
-            if depth > 1 || !is_member || child.attr_value(gimli::DW_AT_external).ok().flatten().is_some() {
-                continue;
-            }
-            let attribute = |which| child.attr_value(which).ok().flatten();
-            let Some(kind) = attribute(gimli::DW_AT_type).and_then(|of| self.index().reference(number, of))
-            else {
-                continue;
-            };
-            let bits = || attribute(gimli::DW_AT_data_bit_offset)?.udata_value().map(|bits| bits / 8);
-            let offset = match attribute(gimli::DW_AT_data_member_location) {
-                Some(AttributeValue::Exprloc(_)) => continue,
-                Some(offset) => offset.udata_value().unwrap_or(0),
-                // A member of a union begins where the union does.
-                None => bits().unwrap_or(0),
-            };
-            let name = name(&self.dwarf, unit, child).ok().flatten();
-            found.push(Member { name, offset, kind });
-        }
-        found
-    }
-
-    /// Follows members from the beginning of an object to the byte at `offset`. Beyond the object's
-    /// end lie more objects of its type, as in an array. Where an unknown multiple of `stride` is
-    /// added, there must be an array of parts whose size divides it, or the member is not known; 0
-    /// adds nothing.
-    pub(crate) fn inside(&self, kind: EntryId, offset: i64, stride: u64, bytes: u64) -> Option<Inside> {
-        let mut path = String::new();
-        let mut end = (kind, 0);
-        let parts = |kind| stride == 0 || self.type_facts(kind).is_some_and(|of| divides(of.bytes, stride));
-        let mut is_known = parts(kind);
-        self.descend(kind, offset, bytes, &mut |step| {
-            is_known |= step.is_element && parts(step.kind);
-            match step.member {
-                Some(name) => {
-                    path += if path.is_empty() { "" } else { "." };
-                    path += name;
+            own = own.min(depth);
+            match child.tag() {
+                gimli::DW_TAG_variant_part | gimli::DW_TAG_variant if depth == own => own += 1,
+                gimli::DW_TAG_member | gimli::DW_TAG_inheritance if depth == own => {
+                    let is_discriminant = own == 2;
+                    found.extend(self.member(number, unit, child, is_discriminant));
                 }
-                None if step.is_element && !path.is_empty() => path += "[]",
-                None => {}
+                _ => {}
             }
-            end = (step.kind, step.rest);
-        })?;
-        if !is_known {
-            return Some(Inside { member: None, kind, rest: 1 });
-        }
-        Some(Inside { member: Some(path).filter(|path| !path.is_empty()), kind: end.0, rest: end.1 })
-    }
-
-    /// Returns whether an object of one type has one of another type at an offset, or is one.
-    pub(crate) fn holds(&self, kind: EntryId, offset: i64, other: EntryId) -> bool {
-        let Some(wanted) = self.type_facts(other) else { return false };
-        let mut found = false;
-        let whole = self.descend(kind, offset, wanted.bytes, &mut |step| {
-            found |= step.rest == 0 && self.type_facts(step.kind).is_some_and(|facts| facts.is_like(&wanted));
-        });
-        whole.is_some() && found
-    }
-
-    /// The type that all pointers among a record's members point to which lie an unknown multiple of
-    /// `stride` from an offset. `None` if they differ, or there are none.
-    pub(crate) fn only_pointee(&self, kind: EntryId, offset: i64, stride: u64) -> Option<EntryId> {
-        let facts = self.type_facts(kind)?;
-        let Shape::Record(members) = &facts.shape else { return None };
-        let stride = i64::try_from(stride).ok().filter(|stride| *stride > 0)?;
-        let is_there = |member: &&Member| {
-            i64::try_from(member.offset).is_ok_and(|at| at.wrapping_sub(offset).rem_euclid(stride) == 0)
-        };
-        let mut found = None;
-        for member in members.iter().filter(is_there) {
-            let Shape::Pointer(to) = self.type_facts(member.kind)?.shape else { continue };
-            let to = to.filter(|to| self.type_facts(*to).is_some())?;
-            if found.is_some_and(|found| found != to) {
-                return None;
-            }
-            found = Some(to);
         }
         found
     }
 
-    /// Goes from an object to the byte at `offset`, step by step; the first step is the object
-    /// itself.
-    fn descend(
+    fn member(
         &self,
-        mut kind: EntryId,
-        offset: i64,
-        bytes: u64,
-        visit: &mut dyn FnMut(Step<'_>),
-    ) -> Option<()> {
-        let mut facts = self.type_facts(kind)?;
-        let mut rest = match facts.bytes {
-            0 => u64::try_from(offset).ok()?,
-            whole => offset.rem_euclid(i64::try_from(whole).ok()?) as u64,
+        number: usize,
+        unit: &Unit,
+        entry: &Entry<'_, '_>,
+        is_discriminant: bool,
+    ) -> Option<Member> {
+        let attribute = |which| entry.attr_value(which).ok().flatten();
+        if attribute(gimli::DW_AT_external).is_some() {
+            return None;
+        }
+        let kind = attribute(gimli::DW_AT_type).and_then(|of| self.index().reference(number, of))?;
+        let bits = || attribute(gimli::DW_AT_data_bit_offset)?.udata_value().map(|bits| bits / 8);
+        let offset = match attribute(gimli::DW_AT_data_member_location) {
+            Some(AttributeValue::Exprloc(_)) => return None,
+            Some(offset) => offset.udata_value().unwrap_or(0),
+            // A member of a union begins where the union does.
+            None => bits().unwrap_or(0),
         };
-        visit(Step { kind, rest, member: None, is_element: false });
-        for _ in 0..DEEPEST {
-            match &facts.clone().shape {
-                Shape::Array(element) => {
-                    kind = *element;
-                    facts = self.type_facts(kind)?;
-                    rest = rest.checked_rem(facts.bytes)?;
-                    visit(Step { kind, rest, member: None, is_element: true });
-                }
-                Shape::Record(members) => {
-                    let Some(member) = self.member(members, rest, bytes) else { break };
-                    kind = member.kind;
-                    rest -= member.offset;
-                    facts = self.type_facts(kind)?;
-                    visit(Step { kind, rest, member: member.name.as_deref(), is_element: false });
-                }
-                Shape::Pointer(_) | Shape::Plain => break,
-            }
-        }
-        Some(())
-    }
-
-    /// A type's name for readers: "arc", "arc *", "double[]".
-    pub(crate) fn type_name(&self, kind: EntryId) -> Option<String> {
-        let (mut kind, mut behind) = (kind, String::new());
-        for _ in 0..DEEPEST {
-            let facts = self.type_facts(kind)?;
-            match facts.shape {
-                Shape::Pointer(Some(to)) if self.type_facts(to).is_some() => {
-                    behind.insert(0, '*');
-                    kind = to;
-                }
-                Shape::Pointer(_) => return Some(format!("void *{behind}")),
-                Shape::Array(element) => kind = element,
-                Shape::Record(_) | Shape::Plain if behind.is_empty() => return facts.name.clone(),
-                Shape::Record(_) | Shape::Plain => {
-                    return Some(format!("{} {behind}", facts.name.as_deref()?));
-                }
-            }
-        }
-        None
-    }
-
-    /// The member that holds a byte: in a union, the one that is as large as the access, or else
-    /// the first that holds all of it.
-    fn member<'a>(&self, members: &'a [Member], at: u64, bytes: u64) -> Option<&'a Member> {
-        let size = |member: &Member| self.type_facts(member.kind).map_or(0, |facts| facts.bytes.max(1));
-        let holds = |member: &&Member| at >= member.offset && at - member.offset < size(member);
-        let holding = || members.iter().filter(holds);
-        let several = holding().nth(1).is_some();
-        let fits = |member: &&Member| several && at == member.offset && size(member) == bytes;
-        // An empty base class has a byte, which is none of the access's.
-        let whole = |member: &&Member| (at - member.offset).saturating_add(bytes) <= size(member);
-        holding().find(fits).or_else(|| holding().find(whole)).or_else(|| holding().next())
+        let name = match is_discriminant {
+            true => Some("{discriminant}".to_owned()),
+            false => name(&self.dwarf, unit, entry).ok().flatten(),
+        };
+        // clang and gcc add the class to its name, each in its way.
+        let name = name.map(|name| if name.starts_with("_vptr") { "_vptr".to_owned() } else { name });
+        let is_base = entry.tag() == gimli::DW_TAG_inheritance;
+        Some(Member { name, offset, kind, is_base, is_discriminant })
     }
 }

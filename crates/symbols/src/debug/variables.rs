@@ -11,6 +11,11 @@ const MOST_VARIABLES: usize = 1 << 14;
 /// The most places of a variable that are read.
 const MOST_PLACES: usize = 1 << 12;
 
+/// The most operations of a place that are read, and the most pieces of a variable.
+const MOST_OPERATIONS: usize = 64;
+/// Bytes of the largest variable that is in pieces.
+const MOST_OFFSET: u64 = 1 << 32;
+
 /// The place of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -20,13 +25,17 @@ pub(crate) enum Place {
     At(Register, i64),
     /// It lies in the frame, at an offset from the frame's base.
     Frame(i64),
+    /// It lies where the pointer leads to that is kept at a register's value plus a number.
+    Behind(Register, i64),
 }
 
-/// A variable at some addresses of code.
+/// A variable, or a member of one that is in a register of its own, at some addresses of code.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub name: std::rc::Rc<str>,
     pub kind: EntryId,
+    /// The type that it points to, where its own does not say it.
+    pub pointee: Option<EntryId>,
     /// Code from the first address up to the second.
     pub code: (u64, u64),
     pub place: Place,
@@ -61,6 +70,25 @@ impl Debug {
         self.variables(number, offset).ok().flatten()
     }
 
+    /// The type of the value that the function which begins at an address returns.
+    pub(crate) fn returned(&self, address: u64) -> Option<EntryId> {
+        if self.too_deep {
+            return None;
+        }
+        let (number, offset) = self.index().function_at(&self.dwarf, address)?;
+        let mut id = self.index().id(number, offset);
+        // An instance of a declaration's definition, at most.
+        for _ in 0..4 {
+            let (number, offset) = self.index().place(id)?;
+            let entry = self.index().unit(&self.dwarf, number)?.entry(offset).ok()?;
+            if let Some(kind) = entry.attr_value(gimli::DW_AT_type).ok()? {
+                return self.index().reference(number, kind);
+            }
+            id = self.index().origin(number, &entry)?;
+        }
+        None
+    }
+
     fn variables(&self, number: usize, offset: UnitOffset) -> Result<Option<Variables>, gimli::Error> {
         let Some(unit) = self.index().unit(&self.dwarf, number) else { return Ok(None) };
         let mut entries = unit.entries_at_offset(offset)?;
@@ -77,10 +105,11 @@ impl Debug {
             let outer = scopes.last().cloned().unwrap_or_default();
             match entry.tag() {
                 gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
-                    self.locate(number, unit, entry, &outer, &mut found)?;
+                    // One that cannot be read leaves the others.
+                    let _ = self.locate(number, unit, entry, &outer, &mut found);
                 }
                 _ if depth == 0 => {
-                    found.base = frame_base(unit, entry)?;
+                    found.base = frame_base(unit, entry).unwrap_or_default();
                     found.code = self.code_of(unit, entry)?;
                 }
                 _ => {}
@@ -126,8 +155,18 @@ impl Debug {
         };
         let name: std::rc::Rc<str> = name.into();
         let mut add = |code: (u64, u64), expression: Expression<Slice>| -> Result<(), gimli::Error> {
-            if let Some(place) = place(unit, expression)? {
-                found.located.push(Located { name: name.clone(), kind, code, place });
+            // Compilers have operations of their own.
+            for Piece { place, offset, bytes } in pieces(unit, expression).unwrap_or_default() {
+                let name = name.clone();
+                match bytes {
+                    None => found.located.push(Located { name, kind, pointee: None, code, place }),
+                    Some(bytes) => {
+                        let inside = self.inside(kind, offset as i64, 0, bytes);
+                        let Some(inside) = inside.filter(|inside| inside.rest == 0) else { continue };
+                        let (kind, pointee) = (inside.kind, inside.element);
+                        found.located.push(Located { name, kind, pointee, code, place });
+                    }
+                }
             }
             Ok(())
         };
@@ -151,26 +190,57 @@ fn register(number: gimli::Register) -> Option<Register> {
     u8::try_from(number.0).ok().filter(|number| *number < 16).map(Register)
 }
 
-/// The place that an expression gives, if it is one of the simple kinds that compilers write.
-fn place(unit: &Unit, expression: Expression<Slice>) -> Result<Option<Place>, gimli::Error> {
+/// A part of a variable, and its place.
+struct Piece {
+    place: Place,
+    /// Its first byte, of the variable's.
+    offset: u64,
+    /// `None` of a variable that is in one place.
+    bytes: Option<u64>,
+}
+
+/// The places that an expression gives, those of the simple kinds that compilers write.
+fn pieces(unit: &Unit, expression: Expression<Slice>) -> Result<Vec<Piece>, gimli::Error> {
     let mut operations = expression.operations(unit.encoding());
-    let (first, second) = (operations.next()?, operations.next()?);
-    let third = if second.is_some() { operations.next()? } else { None };
-    Ok(match (first, second, third) {
-        (Some(Operation::Register { register: number }), None, _) => {
-            register(number).map(|number| Place::Value(number, 0))
+    let (mut found, mut own, mut offset) = (Vec::new(), Vec::new(), 0_u64);
+    while let Some(operation) = operations.next()? {
+        let Operation::Piece { size_in_bits, bit_offset } = operation else {
+            own.push(operation);
+            if own.len() > MOST_OPERATIONS {
+                return Ok(Vec::new());
+            }
+            continue;
+        };
+        let bytes = size_in_bits / 8;
+        if let (Some(place), None) = (place(&own), bit_offset) {
+            found.push(Piece { place, offset, bytes: Some(bytes) });
         }
-        (
-            Some(Operation::RegisterOffset { register: number, offset, .. }),
-            Some(Operation::StackValue),
-            None,
-        ) => register(number).map(|number| Place::Value(number, offset)),
-        (Some(Operation::RegisterOffset { register: number, offset, .. }), None, _) => {
+        own.clear();
+        offset = offset.saturating_add(bytes).min(MOST_OFFSET);
+        if found.len() > MOST_OPERATIONS {
+            break;
+        }
+    }
+    found.extend(place(&own).map(|place| Piece { place, offset: 0, bytes: None }));
+    Ok(found)
+}
+
+/// The place that operations give.
+fn place(operations: &[Operation<Slice>]) -> Option<Place> {
+    match *operations {
+        [Operation::Register { register: number }] => register(number).map(|number| Place::Value(number, 0)),
+        [Operation::RegisterOffset { register: number, offset, .. }, Operation::StackValue] => {
+            register(number).map(|number| Place::Value(number, offset))
+        }
+        [Operation::RegisterOffset { register: number, offset, .. }, Operation::Deref { .. }] => {
+            register(number).map(|number| Place::Behind(number, offset))
+        }
+        [Operation::RegisterOffset { register: number, offset, .. }] => {
             register(number).map(|number| Place::At(number, offset))
         }
-        (Some(Operation::FrameOffset { offset }), None, _) => Some(Place::Frame(offset)),
+        [Operation::FrameOffset { offset }] => Some(Place::Frame(offset)),
         _ => None,
-    })
+    }
 }
 
 fn frame_base(unit: &Unit, entry: &Entry<'_, '_>) -> Result<FrameBase, gimli::Error> {

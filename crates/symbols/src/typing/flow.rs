@@ -6,13 +6,18 @@ use iced_x86::{Code, ConditionCode, Mnemonic, OpKind};
 
 use super::state::{State, Value, common};
 use super::{Known, TypedAccess, Untyped};
-use crate::debug::index::EntryId;
 use crate::instruction::{Flow, Instruction, Operand, Operands, Register};
 
 /// Registers that a function may change without restoring them: rax, rdx, rcx, rsi, rdi, r8 to r11.
 const CHANGED_BY_CALLS: [u8; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
-/// Looks at each block, in the mean, at most: states only lose, so a few suffice.
-const MOST_LOOKS: usize = 200;
+/// The offset that stands for the top of a stack which a function has aligned: places are counted from
+/// there, far from those that are counted from the frame's end.
+const ALIGNED: i64 = -(1 << 40);
+/// The register that functions return values in: rax.
+const RESULT: Register = Register(0);
+/// States that are joined before a block, after which only the frame's place is kept: states only lose,
+/// so a few suffice.
+const MOST_JOINED: u32 = 40;
 
 /// The instructions of a function, one after the other, up to the first bytes that are none.
 pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
@@ -52,15 +57,11 @@ pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) 
         before.insert(0, State::entry());
     }
     let mut waiting: BTreeSet<usize> = before.keys().copied().collect();
-    let mut looks = 0;
+    let mut joined: BTreeMap<usize, u32> = BTreeMap::new();
     // Where jumps go that tables tell: to blocks that nothing else leads to.
     let mut by_table: Option<State> = None;
     loop {
         while let Some(block) = waiting.pop_first() {
-            looks += 1;
-            if looks > MOST_LOOKS * blocks.len() {
-                return untyped(code, operands, Untyped::UnknownPointer);
-            }
             let mut state = before[&block].clone();
             let end = blocks.range(block + 1..).next().copied().unwrap_or(code.len());
             for instruction in &code[block..end] {
@@ -76,7 +77,15 @@ pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) 
             }
             for next in successors(code, end - 1) {
                 let is_new = match before.get_mut(&next) {
-                    Some(other) => other.meet(&state),
+                    Some(other) => {
+                        let has_changed = other.meet(&state);
+                        let count = joined.entry(next).or_default();
+                        *count += u32::from(has_changed);
+                        if *count > MOST_JOINED {
+                            other.keep_frame();
+                        }
+                        has_changed
+                    }
                     None => before.insert(next, state.clone()).is_none(),
                 };
                 if is_new {
@@ -181,6 +190,9 @@ fn step(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, s
     if matches!(instruction.flow(), Flow::Call) {
         CHANGED_BY_CALLS.iter().for_each(|number| state.set(Register(*number), Value::Unknown));
         state.set(Register::STACK, stack);
+        if let Some(value) = known.returned(decoded.near_branch_target()) {
+            state.set(RESULT, value);
+        }
     } else if decoded.is_stack_instruction() && decoded.mnemonic() != Mnemonic::Leave {
         state.set(Register::STACK, known.moved(stack, decoded.stack_pointer_increment().into()));
     }
@@ -238,6 +250,7 @@ fn result(
     };
     let number = |at: u32| decoded.try_immediate(at).ok().map(|number| number as i64);
     match decoded.mnemonic() {
+        Mnemonic::And if target == Register::STACK => Some(Value::Frame(ALIGNED)),
         Mnemonic::Mov => {
             if let Some(value) = source(1) {
                 return Some(value);
@@ -300,7 +313,7 @@ fn is_static(decoded: &iced_x86::Instruction) -> bool {
 
 /// The address of a static variable.
 fn address_of(known: &Known<'_>, address: u64) -> Option<Value> {
-    known.global(address).map(|(_, kind, offset)| Value::Into(kind, offset, 0))
+    known.global(address).map(|found| Value::Into(found.kind, found.offset, 0))
 }
 
 fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Value> {
@@ -325,8 +338,8 @@ fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Va
             let at = at.wrapping_add(displacement);
             match (index, stride) {
                 (Some(_), Some(stride)) => {
-                    let (kind, offset) = known.frame_object(decoded.ip(), at, state)?;
-                    Some(known.indexed(Value::Into(kind, offset, 0), stride))
+                    let found = known.frame_variable(decoded.ip(), at, state)?;
+                    Some(known.indexed(Value::Into(found.kind, found.offset, 0), stride))
                 }
                 _ => Some(known.moved(base, displacement)),
             }
@@ -335,11 +348,5 @@ fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Va
             let both = common(base.map_or(0, Value::stride), stride.unwrap_or(0));
             Some(Value::multiple(common(both, displacement.unsigned_abs())))
         }
-    }
-}
-
-impl Known<'_> {
-    fn frame_object(&self, address: u64, at: i64, state: &State) -> Option<(EntryId, i64)> {
-        self.frame_variable(address, at, state).map(|(_, kind, offset)| (kind, offset))
     }
 }

@@ -12,6 +12,7 @@
 mod flow;
 mod state;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -21,6 +22,7 @@ use crate::debug::index::EntryId;
 use crate::debug::types::Shape;
 use crate::debug::variables::{FrameBase, Located, Place, Variables};
 use crate::instruction::{Instruction, Operand, Operands, Register};
+use crate::unwind::{FrameRow, frame_rows};
 
 use state::{State, Value, common};
 
@@ -59,6 +61,8 @@ pub enum Untyped {
     Static,
 }
 
+/// The register that frames are addressed by, beside the stack pointer: rbp.
+const FRAME_POINTER: Register = Register(6);
 /// Bytes of the largest function that is followed.
 const MOST_CODE: u64 = 1 << 20;
 
@@ -130,6 +134,8 @@ impl Typing {
                     is_fixed: program.is_fixed(),
                     variables: &variables,
                     by_code: by_code(debug, &code, &variables),
+                    rows: frame_rows(program.bytes(), from, to),
+                    returned: RefCell::default(),
                 };
                 flow::follow(&known, &code, &mut self.operands)
             }
@@ -171,6 +177,14 @@ struct Object {
     stride: u64,
 }
 
+/// A byte of a variable, static or of the frame.
+struct Found {
+    name: Option<String>,
+    kind: EntryId,
+    /// Bytes from its beginning.
+    offset: i64,
+}
+
 /// All that is known of a function beforehand.
 struct Known<'a> {
     debug: &'a Debug,
@@ -178,6 +192,10 @@ struct Known<'a> {
     is_fixed: bool,
     variables: &'a Variables,
     by_code: HashMap<u64, Vec<usize>>,
+    /// The frame's place, as the program has it for exceptions.
+    rows: Vec<FrameRow>,
+    /// Pointers that functions return, by the functions' addresses.
+    returned: RefCell<HashMap<u64, Option<Value>>>,
 }
 
 impl Known<'_> {
@@ -189,36 +207,64 @@ impl Known<'_> {
     /// The object that a value of a type points to, from its beginning on. An iterator is a
     /// pointer, too.
     fn pointer(&self, kind: EntryId) -> Option<Value> {
-        let whole = self.debug.type_facts(kind)?;
-        let inner = match whole.shape {
-            Shape::Record(_) if whole.bytes == 8 => self.debug.inside(kind, 0, 0, 8)?.kind,
-            _ => kind,
-        };
-        match self.debug.type_facts(inner)?.shape {
-            Shape::Pointer(Some(to)) if self.debug.type_facts(to).is_some() => Some(Value::Into(to, 0, 0)),
-            Shape::Pointer(_) => Some(Value::Untyped),
-            _ => None,
+        let (to, _) = self.debug.pointer_of(kind)?;
+        Some(to.map_or(Value::Untyped, |to| Value::Into(to, 0, 0)))
+    }
+
+    /// The pointer that a function of the program returns. 0 is no function.
+    fn returned(&self, function: u64) -> Option<Value> {
+        if function == 0 {
+            return None;
         }
+        let found = || self.debug.returned(function).and_then(|kind| self.pointer(kind));
+        *self.returned.borrow_mut().entry(function).or_insert_with(found)
     }
 
     /// Puts the debug information's facts about an instruction into registers and the frame.
     fn overlay(&self, address: u64, state: &mut State) {
+        let row =
+            self.rows.partition_point(|row| row.code.0 <= address).checked_sub(1).map(|row| self.rows[row]);
+        if let Some(row) = row.filter(|row| address < row.code.1) {
+            state.set(row.register, Value::Frame(row.offset.wrapping_neg()));
+        }
         for located in self.located(address) {
-            let Some(value) = self.pointer(located.kind) else { continue };
+            let pointer = || match located.pointee {
+                Some(to) => Some(Value::Into(to, 0, 0)),
+                None => self.pointer(located.kind),
+            };
+            let object = Value::Into(located.kind, 0, 0);
             match located.place {
                 Place::Value(register, offset) => {
-                    let moved = self.moved(value, offset.wrapping_neg());
-                    let known = state.get(register);
-                    if !self.is_part_of(known, moved) {
-                        state.set(register, moved);
-                    }
+                    let Some(value) = pointer() else { continue };
+                    self.learn_register(register, self.moved(value, offset.wrapping_neg()), state);
                 }
                 Place::At(..) | Place::Frame(_) => {
-                    if let Some(at) = self.frame_offset(located.place, state) {
-                        state.slots.insert(at, value);
+                    match (self.frame_offset(located.place, state), located.place) {
+                        (Some(at), _) => {
+                            let Some(value) = pointer() else { continue };
+                            state.slots.insert(at, value);
+                        }
+                        // A parameter that is passed by its address.
+                        (None, Place::At(register, offset)) if register != FRAME_POINTER => {
+                            self.learn_register(register, self.moved(object, offset.wrapping_neg()), state);
+                        }
+                        _ => {}
+                    }
+                }
+                Place::Behind(register, offset) => {
+                    if let Some(at) = self.frame_offset(Place::At(register, offset), state) {
+                        state.slots.insert(at, object);
                     }
                 }
             }
+        }
+    }
+
+    /// Puts a fact of debug information about a register into it.
+    fn learn_register(&self, register: Register, value: Value, state: &mut State) {
+        // The stack pointer's place in the frame is known for certain.
+        if register != Register::STACK && !self.is_part_of(state.get(register), value) {
+            state.set(register, value);
         }
     }
 
@@ -228,6 +274,7 @@ impl Known<'_> {
         match (known, said) {
             (Value::Into(outer, offset, 0), Value::Into(inner, at, _)) => {
                 self.debug.holds(outer, offset.wrapping_sub(at), inner)
+                    || (offset == at && self.debug.begins_like(outer, inner))
             }
             (Value::Into(..) | Value::Frame(_), Value::Untyped) => true,
             // A variable of the frame is found by its place.
@@ -239,7 +286,7 @@ impl Known<'_> {
     /// The offset of a place from the frame's canonical address.
     fn frame_offset(&self, place: Place, state: &State) -> Option<i64> {
         let (base, offset) = match place {
-            Place::Value(..) => return None,
+            Place::Value(..) | Place::Behind(..) => return None,
             Place::At(register, offset) => (state.get(register), offset),
             Place::Frame(offset) => match self.variables.base {
                 FrameBase::Canonical => (Value::Frame(0), offset),
@@ -253,15 +300,10 @@ impl Known<'_> {
         }
     }
 
-    /// A value with a number added. Pointers stay within their object: beyond it lies the next one
-    /// of an array.
+    /// A value with a number added.
     fn moved(&self, value: Value, by: i64) -> Value {
         match value {
-            Value::Into(kind, offset, stride) => {
-                let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes as i64);
-                let moved = offset.wrapping_add(by);
-                Value::Into(kind, if bytes > 0 { moved.rem_euclid(bytes) } else { moved }, stride)
-            }
+            Value::Into(kind, offset, stride) => Value::Into(kind, offset.wrapping_add(by), stride),
             Value::Multiple(of) => Value::multiple(common(of, by.unsigned_abs())),
             Value::Frame(offset) => Value::Frame(offset.wrapping_add(by)),
             other => other,
@@ -274,26 +316,42 @@ impl Known<'_> {
         let Value::Into(kind, offset, before) = value else { return Value::Unknown };
         let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes);
         match bytes > 0 && stride.is_multiple_of(bytes) {
-            true => value,
+            // In an array of such objects.
+            true => Value::Into(kind, offset, common(bytes, before)),
             false => Value::Into(kind, offset, common(stride, before)),
         }
     }
 
     /// The static variable at an address.
-    fn global(&self, address: u64) -> Option<(String, EntryId, i64)> {
+    fn global(&self, address: u64) -> Option<Found> {
         let (at, global) = self.debug.global_before(address)?;
         let offset = address - at;
         let bytes = self.debug.type_facts(global.kind)?.bytes;
-        (offset < bytes).then(|| (global.name.clone(), global.kind, offset as i64))
+        let name = Some(global.name.clone());
+        (offset < bytes).then_some(Found { name, kind: global.kind, offset: offset as i64 })
     }
 
-    /// The variable of the frame at an offset from its canonical address.
-    fn frame_variable(&self, address: u64, at: i64, state: &State) -> Option<(String, EntryId, i64)> {
-        self.located(address).find_map(|located| {
-            let offset = at.checked_sub(self.frame_offset(located.place, state)?)?;
-            let bytes = self.debug.type_facts(located.kind)?.bytes;
-            (offset >= 0 && (offset as u64) < bytes).then(|| (located.name.to_string(), located.kind, offset))
-        })
+    /// The variable of the frame at an offset from its canonical address. Of one that only a pointer
+    /// leads to the name is not known.
+    fn frame_variable(&self, address: u64, at: i64, state: &State) -> Option<Found> {
+        let inside = |name: Option<String>, kind: EntryId, begin: i64| {
+            let offset = at.checked_sub(begin)?;
+            let bytes = self.debug.type_facts(kind)?.bytes;
+            (offset >= 0 && (offset as u64) < bytes).then_some(Found { name, kind, offset })
+        };
+        let named = |located: &Located| {
+            inside(Some(located.name.to_string()), located.kind, self.frame_offset(located.place, state)?)
+        };
+        let pointed_to = |located: &Located| {
+            let Place::Value(register, offset) = located.place else { return None };
+            let (Value::Frame(base), Some(Value::Into(kind, 0, 0))) =
+                (state.get(register), self.pointer(located.kind))
+            else {
+                return None;
+            };
+            inside(None, kind, base.checked_add(offset)?)
+        };
+        self.located(address).find_map(named).or_else(|| self.located(address).find_map(pointed_to))
     }
 
     /// The object that an operand touches.
@@ -305,14 +363,12 @@ impl Known<'_> {
         let value = |register: Option<Register>| register.map(|register| state.get(register));
         let (base, index) = (value(operand.base()), value(operand.index()));
         let scale = u64::from(operand.scale());
-        let of = |found: Option<(String, EntryId, i64)>, index: Option<Value>, why| {
-            let (name, kind, offset) = found.ok_or(why)?;
+        let of = |found: Option<Found>, index: Option<Value>, why| {
+            let Found { name, kind, offset } = found.ok_or(why)?;
             let index = index.map(|index| index.stride() * scale);
             let start = Value::Into(kind, offset, 0);
             match index.map_or(start, |stride| self.indexed(start, stride)) {
-                Value::Into(kind, offset, stride) => {
-                    Ok(Object { variable: Some(name), kind, offset, stride })
-                }
+                Value::Into(kind, offset, stride) => Ok(Object { variable: name, kind, offset, stride }),
                 _ => Err(why),
             }
         };
@@ -345,13 +401,24 @@ impl Known<'_> {
     /// The data that an operand touches, in words.
     fn data(&self, address: u64, operand: &Operand, state: &State) -> Result<TypedData, Untyped> {
         let Object { variable, kind, offset, stride } = self.object(address, operand, state)?;
-        let inside = self.debug.inside(kind, offset, stride, operand.bytes.into());
-        let inside = inside.ok_or(Untyped::UnknownPointer)?;
-        let kind = match inside.member {
-            Some(_) => self.debug.type_name(kind),
+        let Some(inside) = self.debug.inside(kind, offset, stride, operand.bytes.into()) else {
+            // Between a variable's members, or beyond those of an unknown object.
+            let kind =
+                variable.as_ref().ok_or(Untyped::UnknownPointer).map(|_| self.debug.type_name(kind))?;
+            return Ok(TypedData { kind, member: None, variable });
+        };
+        let is_known = variable.is_some() || inside.member.is_some();
+        // A pointer to bytes may point to anything that is read as a whole.
+        if !is_known && (2..=8).contains(&operand.bytes) && self.debug.is_byte(inside.kind) {
+            return Err(Untyped::UntypedPointer);
+        }
+        let one_of = || self.debug.only_pointers(kind, offset, stride).map(|found| found.names);
+        let member = inside.member.or_else(|| one_of().filter(|_| operand.bytes == 8));
+        let kind = match member {
+            Some(_) => self.debug.type_name(inside.owner),
             None => self.debug.type_name(inside.kind),
         };
-        Ok(TypedData { kind, member: inside.member, variable })
+        Ok(TypedData { kind, member, variable })
     }
 
     /// The value that a load of eight bytes gives.
@@ -370,10 +437,14 @@ impl Known<'_> {
         let Ok(Object { kind, offset, stride, .. }) = self.object(address, operand, state) else {
             return Value::Unknown;
         };
-        let inside = self.debug.inside(kind, offset, stride, 8);
-        let pointer = inside.filter(|inside| inside.rest == 0).and_then(|inside| self.pointer(inside.kind));
+        let inside = self.debug.inside(kind, offset, stride, 8).filter(|inside| inside.rest == 0);
+        let pointer = inside.and_then(|inside| match inside.element {
+            Some(element) => Some(Value::Into(element, 0, 0)),
+            None => self.pointer(inside.kind),
+        });
         // One of several members, as compilers choose a tree's next node without a branch.
-        let one_of = || self.debug.only_pointee(kind, offset, stride).map(|to| Value::Into(to, 0, 0));
+        let one_of =
+            || self.debug.only_pointers(kind, offset, stride).map(|found| Value::Into(found.to, 0, 0));
         pointer.or_else(one_of).unwrap_or(Value::Unknown)
     }
 }

@@ -102,7 +102,7 @@ impl State {
         *self != before
     }
 
-    /// Forgets all but where the frame is.
+    /// Forgets registers but for where the frame is.
     pub fn only_frame(mut self) -> State {
         for value in &mut self.registers {
             if !matches!(value, Value::Frame(_)) {
@@ -110,5 +110,11 @@ impl State {
             }
         }
         self
+    }
+
+    /// Forgets all but where the frame is.
+    pub fn keep_frame(&mut self) {
+        *self = std::mem::take(self).only_frame();
+        self.slots.clear();
     }
 }
