@@ -229,6 +229,52 @@ def cells(open_page):
     return [reader, *call_tree(open_page, path), *object_ranges(open_page, path)]
 
 
+CAUSES = ("cold", "capacity", "conflict")
+SHARED = ("held_elsewhere", "true_sharing", "false_sharing")
+LINE = ("file", "line", "linkage_name", "type", "member", "variable")
+
+
+def causes(open_page):
+    """The misses of each cause are those of memlode sim, by line, unless threads share it; a filter shows them."""
+    path = page("causes", "--with", "rows,sim")
+    data = held(path)
+    said = json.loads(run(MEMLODE, "sim", "causes-trace", "--machine", "generic", "--json").stdout)
+    levels = [level["name"] for level in data["report"]["machine"]["levels"]]
+    shared = {tuple(row.get(name) for name in LINE) for row in said["lines"]
+              if any(of[cause] for of in row["causes"] for cause in SHARED)}
+    expected = {(at, cause.replace("_", " "), tuple(row.get(name) for name in LINE)): of[cause]
+                for row in said["lines"] for at, of in enumerate(row["causes"]) for cause in CAUSES if of[cause]}
+    cells = data["cells"]
+    groups = [sum(cells["group_steps"][:at + 1]) for at in range(len(cells["group_steps"]))]
+    found = {}
+    for cause in cells["causes"]:
+        for at, group in enumerate(groups):
+            row = data["report"]["lines"][cells["groups"]["line"][group]]
+            key = (cause["level"], cause["name"], tuple(row.get(name) for name in LINE))
+            found[key] = found.get(key, 0) + cells["misses"][cause["level"]][at] * cause["share"][group]
+    reader = open_page("light", "wide")
+    # Small cells are in none.
+    for key in expected.keys() | {key for key in found if found[key] > 0.5}:
+        if key[2] not in shared and abs(expected.get(key, 0) - found.get(key, 0)) > 1 + 0.005 * sum(expected.values()):
+            reader.faults.append(f"memlode sim has {expected.get(key)} misses of {key}, and the page {found.get(key)}")
+    kinds = {(level, name) for level, name, _ in expected}
+    if {name for _, name in kinds} != set(CAUSES) or len(shared) != 1:
+        reader.faults.append(f"the program misses for {kinds} alone")
+    for level, name in sorted(kinds):
+        reader.open(path, f"#source?cause={levels[level]}+{name.replace(' ', '+')}")
+        reader.check(name)
+        if f"{name} misses of {levels[level]}" not in reader.page.locator(".chip").inner_text():
+            reader.faults.append(f"{name} misses of {levels[level]} cannot be chosen")
+    reader.accessible("causes")
+    reader.open(path, "#objects?cause=L1d+conflict")
+    wanted = sum(misses for (level, name, _), misses in expected.items() if (level, name) == (0, "conflict"))
+    row = reader.page.locator("table[aria-label=Objects] tbody tr, [aria-label=Objects] tbody tr").first.inner_text()
+    if count(wanted) not in row.split("\t"):
+        reader.faults.append(f"{wanted} conflicts in L1d, and the page says {row}")
+    reader.page.screenshot(path=WORK / "causes-objects.png", full_page=True)
+    return [reader]
+
+
 def call_tree(open_page, path):
     """Boxes of the call tree, those of one function, and functions that are collapsed."""
     reader = open_page("dark", "wide")
@@ -352,6 +398,7 @@ def prepare():
     record("threads", build("threads", programs.THREADS, "-pthread"))
     record("clean", build("clean", programs.CLEAN))
     record("cells", build("cells", ROOT / "crates" / "analyses" / "fixtures" / "cells" / "program.c", "-pthread"))
+    record("causes", build("causes", programs.CAUSES, "-pthread"))
     record("heap", build("heap", ROOT / "crates" / "analyses" / "fixtures" / "heap" / "program.c"))
     shutil.copytree(WORK / "clean-trace", WORK / "empty-trace")
     for chunks in (WORK / "empty-trace").rglob("*"):
@@ -361,7 +408,7 @@ def prepare():
 
 def main(wanted):
     pages = {"pricing": pricing, "cured": cured, "hostile": hostile, "threads": threads, "cells": cells,
-             "heap": heap, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
+             "heap": heap, "causes": causes, "clean": clean, "empty": empty, "many": odd.many, "sampled": odd.sampled}
     prepare()
     odd.prepare()
     faults = []

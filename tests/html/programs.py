@@ -117,3 +117,34 @@ def many():
     lines += ["int main(void) {", "  level0();", "  for (int at = 0; at < 4; at++) {"]
     lines += [f"    use{number}(at);" for number in range(types)]
     return "\n".join([*lines, "  }", "  return sink == 0;", "}", ""])
+
+# Columns of one set conflict, an array is larger than a cache, and the first look at anything is cold. Two threads
+# count in one line, which is no cause of a cache's own.
+CAUSES = r"""
+#include <pthread.h>
+static volatile double columns[64][512];
+static volatile char large[1 << 18];
+static volatile long counters[8];
+static volatile double sum;
+
+static void *count(void *which) {
+  for (long i = 0; i < 20000; i++)
+    counters[(long)which]++;
+  return 0;
+}
+
+int main(void) {
+  pthread_t threads[2];
+  for (long i = 0; i < 2; i++)
+    pthread_create(&threads[i], 0, count, (void *)i);
+  for (int i = 0; i < 2; i++)
+    pthread_join(threads[i], 0);
+  for (int round = 0; round < 200; round++)
+    for (int row = 0; row < 64; row++)
+      sum += columns[row][round % 4];
+  for (int round = 0; round < 4; round++)
+    for (int at = 0; at < 1 << 18; at += 64)
+      sum += large[at];
+  return 0;
+}
+"""

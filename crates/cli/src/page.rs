@@ -8,13 +8,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
 use memlode_analyses::{Arguments, BadArgument, Run};
 use memlode_attribute::setup::Setup;
-use memlode_attribute::{CostModel, has_gaps};
+use memlode_attribute::{CostModel, Profile, has_gaps};
 use memlode_html::Page;
 use memlode_machine::Machine;
 use memlode_report::render::page::Commands;
 use memlode_report::{
-    Advice, Cells, CommandAnswer, CommandFindings, NamedComparison, NamedListing, PageRows, Report,
-    SiteCounts, Sources, TimeReport, WantedLines, build, listing,
+    Advice, Cells, CommandAnswer, CommandFindings, MissCauses, NamedComparison, NamedListing, PageRows,
+    Report, SiteCounts, Sources, TimeReport, WantedLines, build, listing,
 };
 use memlode_trace::Trace;
 use memlode_whatif::advise::{Effort, advise};
@@ -48,6 +48,8 @@ pub enum Extra {
     Rows,
     /// Waits of accesses by a model of the core: `memlode sim --time`
     Time,
+    /// Causes of misses, to filter by: `memlode sim`
+    Sim,
     /// Edits that are worth it: `memlode advise`
     Advise,
     /// Instructions beneath source lines: `memlode annotate --asm`
@@ -57,8 +59,8 @@ pub enum Extra {
 /// The parts of a page beside the report, from the command line.
 #[derive(Debug, Default, Parser)]
 pub struct ExtraArgs {
-    /// Parts to make besides: rows is the time line, working sets, reuse and strides; time what accesses wait for; advise
-    /// which edits are worth it; asm the instructions of source lines
+    /// Parts to make besides: rows is the time line, working sets, reuse and strides; sim why accesses
+    /// miss, to filter by; time what accesses wait for; advise which edits are worth it; asm the instructions of source lines
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "rows")]
     with: Vec<Extra>,
     /// Compare with another trace, recorded before
@@ -94,6 +96,8 @@ impl Answer for RowsAndCells {
     }
 }
 
+impl Answer for MissCauses {}
+
 /// A trace on a machine, and whether answers about it are kept.
 pub struct Subject<'a> {
     /// The trace.
@@ -121,7 +125,10 @@ pub fn write(
     let CommandFindings::Report(mut report) = report.found else { bail!("a page is made of a report") };
     let records = build::records(subject.trace.sites());
     let accesses = report.total.numbers.accesses;
-    let rows = extras.has(Extra::Rows).then(|| subject.rows(accesses)).transpose()?;
+    // Causes are chosen in the cells of the rows.
+    let with_rows = extras.has(Extra::Rows) || extras.has(Extra::Sim);
+    let rows = with_rows.then(|| subject.rows(accesses)).transpose()?;
+    let causes = extras.has(Extra::Sim).then(|| subject.causes()).transpose()?;
     let timing = if extras.has(Extra::Time) { subject.timing()? } else { None };
     let advice = extras.has(Extra::Advise).then(|| subject.advice()).transpose()?;
     report.advised = advice.as_ref().map_or_else(Vec::new, |advice| advice.advised());
@@ -135,6 +142,7 @@ pub fn write(
         code: code.as_ref(),
         rows: rows.as_ref().map(|rows| &rows.rows),
         cells: rows.as_ref().and_then(|rows| rows.cells.as_ref()),
+        causes: causes.as_ref(),
         timing,
         comparison,
     };
@@ -205,21 +213,42 @@ impl Subject<'_> {
         let job = |wanted| Job { machine: self.machine.clone(), wanted, by_path: false };
         let rows = job(Wanted::Accesses(run)).run(self.trace.clone())?;
         let Found::Accesses(mut tables) = rows.found else { bail!("an analysis of every access has tables") };
-        let of_report = self.counted.and_then(Analysed::counts);
-        let anew = || job(Wanted::Report(None)).run(self.trace.clone());
-        let counts = if of_report.is_none() { Some(anew()?) } else { None };
-        let profile = of_report.or(counts.as_ref().and_then(Analysed::counts));
-        let mut cells = None;
-        if let Some(profile) = profile {
-            let costs = CostModel::new(profile, self.trace.sites(), self.machine);
-            if let Some(at) = tables.iter().position(|table| table.meta.id == "cells") {
-                let table = tables.remove(at);
-                cells = build::cells(self.trace, self.machine, (profile, &costs), &table);
-            }
-        }
+        let at = tables.iter().position(|table| table.meta.id == "cells");
+        let of_cells = at.map(|at| tables.remove(at)).context("a replay of rows has cells")?;
         tables.retain(|table| !UNUSED.contains(&table.meta.id));
-        let rows = build::page_rows(self.trace, self.machine, tables, &rows.replayed, memlode_html::limit);
-        Ok(RowsAndCells { rows, cells })
+        let (trace, machine) = (self.trace, self.machine);
+        self.with_counts(|profile, costs| {
+            let counts = (profile, costs);
+            let cells = build::cells(trace, machine, counts, &of_cells);
+            drop(of_cells);
+            let rows = build::page_rows(trace, machine, counts, tables, &rows.replayed, memlode_html::limit);
+            RowsAndCells { rows, cells }
+        })
+    }
+
+    /// Causes of misses, by thread, line and object.
+    fn causes(&self) -> Result<MissCauses> {
+        let job = |wanted| Job { machine: self.machine.clone(), wanted, by_path: false };
+        let compute = || {
+            let setup = Box::new(Setup::of(self.machine));
+            let simulated = job(Wanted::Simulation(setup, None)).run(self.trace.clone())?;
+            let Found::Simulation(detailed, _) = &simulated.found else { bail!("a simulation has causes") };
+            self.with_counts(|profile, costs| {
+                build::miss_causes(self.trace, self.machine, (profile, costs), detailed)
+            })
+        };
+        let question = question::<ExtraArgs>("html causes", None, &[self.machine]);
+        self.keep.answer(question, &[&**self.trace], compute)
+    }
+
+    /// Passes on the counts of the report, which are counted anew if its answer was kept.
+    fn with_counts<R>(&self, of: impl FnOnce(&Profile, &CostModel) -> R) -> Result<R> {
+        let job = Job { machine: self.machine.clone(), wanted: Wanted::Report(None), by_path: false };
+        let of_report = self.counted.and_then(Analysed::counts);
+        let counted = if of_report.is_none() { Some(job.run(self.trace.clone())?) } else { None };
+        let profile = of_report.or(counted.as_ref().and_then(Analysed::counts));
+        let profile = profile.context("a report has counts")?;
+        Ok(of(profile, &CostModel::new(profile, self.trace.sites(), self.machine)))
     }
 
     /// Times of accesses; `None` for a sample, because the instructions between bursts are unknown.

@@ -1,6 +1,6 @@
 // Filters, and the numbers of the accesses that pass them. Each filter is an option of the fragment.
 
-const FILTERS = ["thread", "object", "type", "member", "level", "time"];
+const FILTERS = ["thread", "object", "type", "member", "level", "cause", "time"];
 
 /** Views that obey filters; the others are of the whole run. */
 const FILTERED = new Set(["summary", "structures", "source", "objects", "threads", "calls"]);
@@ -35,6 +35,13 @@ function chosenTime() {
   return Number.isInteger(from) && Number.isInteger(to) && from < to ? [Math.max(0, from), Math.min(last, to)] : [0, last];
 }
 
+/** A cause of misses of a level, as the fragment has it, and as a reader. */
+const causeId = (cause) => `${data.levels[cause.level]} ${cause.name}`;
+const causeName = (cause) => `${cause.name} misses of ${data.levels[cause.level]}`;
+
+/** The cause that is chosen. */
+const chosenCause = () => (data.cells.causes ?? []).find((cause) => causeId(cause) === filter.cause);
+
 /** Reads the filters of a fragment. A name that there is not filters nothing. */
 function readFilters(options) {
   filter = {};
@@ -48,6 +55,7 @@ function readFilters(options) {
     type: () => report.types.some((row) => row.type === filter.type),
     member: () => report.fields.some((row) => row.type === filter.type && row.member === filter.member),
     level: () => data.levels.includes(filter.level),
+    cause: () => chosenCause() !== undefined,
     time: () => chosenTime().join("-") === filter.time && filter.time !== `0-${data.cells.stretches}`,
   };
   for (const name of FILTERS) if (filter[name] && !is[name]()) delete filter[name];
@@ -79,15 +87,17 @@ function passed() {
   const { groups, misses } = cells;
   const passes = passingGroups();
   const [from, to] = chosenTime();
-  // Accesses that missed at least so many levels.
-  const depth = filter.level ? levels.indexOf(filter.level) + 1 : 0;
+  const cause = filter.cause ? chosenCause() : null;
+  // Accesses that missed at least so many levels; those of a cause miss its level.
+  const depth = Math.max(filter.level ? levels.indexOf(filter.level) + 1 : 0, cause ? cause.level + 1 : 0);
   const names = ["lines", "fields", "types", "objects", "threads"];
   const sums = Object.fromEntries(names.map((name) => [name, report[name].map(nothing)]));
   const total = nothing();
   let group = 0;
   cells.stretch.forEach((stretch, cell) => {
     group += cells.group_steps[cell];
-    const accesses = depth ? misses[depth - 1][cell] : cells.accesses[cell];
+    const part = cause ? cause.share[group] : 1;
+    const accesses = part * (depth ? misses[depth - 1][cell] : cells.accesses[cell]);
     if (!passes[group] || stretch < from || stretch >= to || !accesses) return;
     const line = groups.line[group];
     const of = [total, sums.lines[line], sums.fields[cells.fields[line]], sums.types[cells.types[line]],
@@ -96,20 +106,27 @@ function passed() {
       if (!sum) continue;
       sum.accesses += accesses;
       sum.wait.instruction_cycles += accesses * groups.instructions[group];
-      sum.wait.first_touch_cycles += misses[levels.length - 1][cell] * groups.first_touch[group];
+      sum.wait.first_touch_cycles += part * misses[levels.length - 1][cell] * groups.first_touch[group];
       levels.forEach((level, at) => {
-        sum.misses[level] += at < depth ? accesses : misses[at][cell];
+        sum.misses[level] += at < depth ? accesses : part * misses[at][cell];
         if (at + 1 < depth) return;
-        const waited = (misses[at][cell] - (misses[at + 1]?.[cell] ?? 0)) * groups.wait[at][group];
+        const waited = part * (misses[at][cell] - (misses[at + 1]?.[cell] ?? 0)) * groups.wait[at][group];
         sum.waits[at] += waited;
         sum.wait.cycles += waited;
       });
     }
   });
+  [total, ...names.flatMap((name) => sums[name])].forEach(whole);
   const share = (sum) => sum.wait.cycles / Math.max(1e-9, total.wait.cycles);
   const rows = names.map((name) => [name, report[name].map((row, at) =>
     ({ ...row, standard_errors: undefined, ...sums[name][at], wait_share: share(sums[name][at]) }))]);
   return { ...Object.fromEntries(rows), total };
+}
+
+/** Numbers of accesses are whole, those of parts, too. */
+function whole(sum) {
+  sum.accesses = Math.round(sum.accesses);
+  for (const level of data.levels) sum.misses[level] = Math.round(sum.misses[level]);
 }
 
 /** The rows of a table, each with its place in it: those that pass, the costliest first. */
@@ -146,6 +163,7 @@ function filterBar(main, id) {
     type: () => filter.type,
     member: () => filter.member,
     level: () => `misses of ${filter.level}`,
+    cause: () => causeName(chosenCause()),
     time: () => `stretches ${chosenTime()[0] + 1} to ${chosenTime()[1]} of ${data.cells.stretches}`,
   };
   const chips = FILTERS.filter((name) => filter[name]).map((name) => {
@@ -155,8 +173,9 @@ function filterBar(main, id) {
   });
   main.append(el("section", { class: "filters", "aria-label": "Filters" },
     el("details", { open: openFilters, ontoggle: (event) => { openFilters = event.target.open; } },
-      el("summary", {}, "Filter"), el("p", { class: "soft" }, data.intros.filter), timeChoice(), choices()),
-    chips.length ? el("p", {}, chips) : null, isFiltered() ? passes() : null));
+      el("summary", {}, "Filter"), el("p", { class: "soft" }, data.intros.filter), timeChoice(), choices(), noCauses()),
+    chips.length ? el("p", {}, chips) : null, isFiltered() ? passes() : null,
+    filter.cause ? el("p", { class: "soft" }, data.intros.causes) : null));
 }
 
 /** Whether the ways to filter are shown, in the next view, too. */
@@ -218,8 +237,13 @@ function choices() {
   return el("p", { class: "choices" },
     choice("thread", report.threads.map((row, at) => [String(row.thread), names.threads[at]])),
     choice("level", data.levels.map((level) => [level, `misses of ${level}`])),
+    data.cells.causes ? choice("cause", data.cells.causes.map((cause) => [causeId(cause), causeName(cause)])) : null,
     choice("type", report.types.map((row, at) => [row.type, names.types[at]]), { member: null }),
     filter.type ? choice("member", report.fields.filter((row) => row.type === filter.type && row.member)
       .map((row) => [row.member, row.member])) : null,
     choice("object", report.objects.map((_, at) => [String(at), names.objects[at]])));
 }
+
+/** How to choose causes, where they are not known. */
+const noCauses = () => (data.cells.causes ? null
+  : el("div", {}, el("p", { class: "soft" }, data.intros.no_causes), command(data.commands.sim)));

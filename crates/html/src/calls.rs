@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cut::Kept;
 
 /// Paths that a page draws at most: those that cost most.
-pub const LIMIT: Limit = Limit { most: 6_000, rest: Rest::AddedByLine };
+pub const LIMIT: Limit = Limit::Rows { most: 6_000, rest: Rest::AddedByLine };
 
 /// Call paths, column by column.
 #[derive(Debug, Default, Serialize)]

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use memlode_report::{Cells, Data, NamedAccess, OtherCells, Report, Row};
+use memlode_report::render::page::CAUSES;
+use memlode_report::{ByCause, Cells, Data, MissCauses, NamedAccess, OtherCells, Report, Row};
 use serde::Serialize;
 
 use crate::cut::Kept;
@@ -23,6 +24,17 @@ pub struct PageCells<'c> {
     /// The row of each line's data among the fields, and among the types.
     fields: Vec<Option<usize>>,
     types: Vec<Option<usize>>,
+    /// Causes of misses that there are, if they are known.
+    causes: Option<Vec<OfCause>>,
+}
+
+/// Misses of a level for one cause.
+#[derive(Debug, PartialEq, Serialize)]
+struct OfCause {
+    level: usize,
+    name: &'static str,
+    /// Their part of the misses of each group, 0 to 1.
+    share: Vec<f32>,
 }
 
 /// Groups, column by column. A row that the page does not have is none.
@@ -37,9 +49,14 @@ struct Groups {
     first_touch: Vec<f32>,
 }
 
-/// Finds the rows of the page that cells refer to. `report` is cut, and `kept` has what was left. Returns `None` for cells of
-/// another report.
-pub fn cells<'c>(report: &Report, kept: &Kept, cells: &'c Cells) -> Option<PageCells<'c>> {
+/// Finds the rows of the page that cells refer to, and the causes of their misses. `report` is cut, and `kept` has what was
+/// left. Returns `None` for cells of another report.
+pub fn cells<'c>(
+    report: &Report,
+    kept: &Kept,
+    cells: &'c Cells,
+    causes: Option<&MissCauses>,
+) -> Option<PageCells<'c>> {
     let levels = report.machine.levels.len();
     if !cells.is_sound(kept.threads.len(), kept.lines.len(), kept.objects.len(), levels) {
         return None;
@@ -75,7 +92,34 @@ pub fn cells<'c>(report: &Report, kept: &Kept, cells: &'c Cells) -> Option<PageC
         others: &cells.others,
         fields: report.lines.iter().map(field_of).collect(),
         types: report.lines.iter().map(type_of).collect(),
+        causes: causes.map(|causes| by_cause(cells, causes, levels)),
     })
+}
+
+/// Causes that a cache has by itself, the first of all: cells have no misses because of other cores.
+const ALONE: usize = 3;
+
+/// The causes that there are, by level, and the part of each in the misses of the groups of cells.
+fn by_cause(cells: &Cells, causes: &MissCauses, levels: usize) -> Vec<OfCause> {
+    let known: HashMap<_, _> =
+        causes.groups.iter().map(|of| ((of.thread, of.line, of.object), &of.misses)).collect();
+    let found: Vec<_> =
+        cells.groups.iter().map(|of| known.get(&(of.thread, of.line, of.object)).copied()).collect();
+    let mut made = Vec::new();
+    for level in 0..levels {
+        for (at, name) in CAUSES.into_iter().take(ALONE).enumerate() {
+            let share = |misses: &Option<&Vec<ByCause>>| {
+                let misses = misses.and_then(|misses| misses.get(level)).copied().unwrap_or_default();
+                let all = misses.iter().take(ALONE).fold(0u64, |sum, more| sum.saturating_add(*more));
+                if all > 0 { misses[at] as f32 / all as f32 } else { 0.0 }
+            };
+            let share: Vec<f32> = found.iter().map(share).collect();
+            if share.iter().any(|share| *share > 0.0) {
+                made.push(OfCause { level, name, share });
+            }
+        }
+    }
+    made
 }
 
 fn places<K: Hash + Eq>(keys: impl Iterator<Item = K>) -> HashMap<K, usize> {

@@ -14,7 +14,7 @@
 //! #     sharing: None, findings: Vec::new(),
 //! # });
 //! let page = Page {
-//!     report, advice: None, records: &[], code: None, rows: None, cells: None, timing: None, comparison: None,
+//!     report, advice: None, records: &[], code: None, rows: None, cells: None, causes: None, timing: None, comparison: None,
 //! };
 //! let commands = Commands { of: &|command| format!("memlode {command} DIR"), quoted: &str::to_owned };
 //! let page = render(page, &mut Sources::new(&trace, 0), &commands)?;
@@ -47,7 +47,8 @@ use memlode_report::build::Limit;
 use memlode_report::render::json;
 use memlode_report::render::page::{Commands, words};
 use memlode_report::{
-    Advice, Cells, NamedComparison, NamedListing, NamedRecord, PageRows, Report, Sources, TimeReport,
+    Advice, Cells, MissCauses, NamedComparison, NamedListing, NamedRecord, PageRows, Report, Sources,
+    TimeReport,
 };
 
 /// The contents of a page.
@@ -64,19 +65,21 @@ pub struct Page<'a> {
     pub rows: Option<&'a PageRows>,
     /// Cells of the counts, from which filters choose.
     pub cells: Option<&'a Cells>,
+    /// Causes of misses, for the filters, too.
+    pub causes: Option<&'a MissCauses>,
     /// Times by a model of the core; rows that matter least are left out.
     pub timing: Option<TimeReport>,
     /// Changes from another trace; rows that matter least are left out.
     pub comparison: Option<NamedComparison>,
 }
 
-/// The rows that a page has of a table of an analysis of every access, whose rows do not belong together; `None` for all.
-pub fn limit(table: &str) -> Option<Limit> {
+/// The rows that a page has of a table of an analysis of every access, whose rows do not belong together.
+pub fn limit(table: &str) -> Limit {
     match table {
-        "contexts" => Some(calls::LIMIT),
-        "heap" => Some(memory::LIMIT),
-        "ranges" | "ranges_over_time" => None,
-        _ => Some(tables::LIMIT),
+        "contexts" => calls::LIMIT,
+        "heap" => memory::LIMIT,
+        "ranges" | "ranges_over_time" => ranges::LIMIT,
+        _ => tables::LIMIT,
     }
 }
 
@@ -90,7 +93,7 @@ pub struct Unwritable(#[from] serde_json::Error);
 /// # Errors
 /// Fails if a number of the report has no form in JSON.
 pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) -> Result<String, Unwritable> {
-    let Page { mut report, advice, records, code, rows, cells, mut timing, mut comparison } = page;
+    let Page { mut report, advice, records, code, rows, cells, causes, mut timing, mut comparison } = page;
     let words = words(&report, advice, comparison.as_ref(), commands);
     let mut calls = rows.and_then(|rows| calls::calls(&report, rows));
     let ranges = rows.map_or_else(Vec::new, |rows| ranges::ranges(&report, rows));
@@ -100,7 +103,7 @@ pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) ->
     calls.iter_mut().for_each(|calls| calls.refer_to(&kept));
     memory.iter_mut().for_each(|memory| memory.refer_to(&kept));
     let ranges: Vec<_> = ranges.into_iter().filter_map(|of| of.refer_to(&kept)).collect();
-    let cells = cells.and_then(|cells| cells::cells(&report, &kept, cells));
+    let cells = cells.and_then(|cells| cells::cells(&report, &kept, cells, causes));
     let functions = listing::functions(&report, code, sources);
     let structures = structures::structures(&report, records, advice);
     timing.iter_mut().for_each(tables::cut_timing);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cut::Kept;
 
 /// Allocations that are drawn: those that have most at the peak.
-pub const LIMIT: Limit = Limit { most: 500, rest: Rest::Added };
+pub const LIMIT: Limit = Limit::Rows { most: 500, rest: Rest::Added };
 
 /// Bytes that are alive as the run goes.
 #[derive(Debug, PartialEq, Serialize)]

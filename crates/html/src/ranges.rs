@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use memlode_report::build::Limit;
 use memlode_report::{NamedHome, NamedTable, NamedValue, PageRows, Report};
 use serde::Serialize;
 
@@ -9,6 +10,9 @@ use crate::cut::Kept;
 
 /// Objects that are drawn: the first of the report.
 const MOST_OBJECTS: usize = 60;
+
+/// The rows that a page has of these tables.
+pub const LIMIT: Limit = Limit::Objects { most: MOST_OBJECTS };
 
 /// Threads of one that are drawn.
 const MOST_THREADS: usize = 200;

@@ -13,7 +13,7 @@ const DRAWN_OTHERWISE: [&str; 6] =
     ["contexts", "ranges", "ranges_over_time", "heap", "heap_over_time", "heap_peak"];
 
 /// The rows that a page has of such a table, if they do not belong together.
-pub const LIMIT: Limit = Limit { most: MOST, rest: Rest::Counted };
+pub const LIMIT: Limit = Limit::Rows { most: MOST, rest: Rest::Counted };
 
 /// The tables of analyses of every access.
 pub fn analysed(found: &PageRows) -> serde_json::Value {

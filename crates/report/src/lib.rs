@@ -47,16 +47,17 @@ pub use build::sampled_listing::{ModuleCode, SampledPlaces};
 pub use build::source::Sources;
 pub use build::{notes, records, report, simulation, timing};
 pub use model::{
-    Access as NamedAccess, Advice, Analysis as NamedAnalysis, CellColumns, CellGroup, Cells,
-    Column as NamedColumn, CommandAnswer, CommandFindings, Comparison as NamedComparison, Confidence, Data,
-    Density as NamedDensity, Edit as NamedEdit, Evidence as NamedEvidence, Finding as NamedFinding,
+    Access as NamedAccess, Advice, Analysis as NamedAnalysis, ByCause, CauseGroup, CellColumns, CellGroup,
+    Cells, Column as NamedColumn, CommandAnswer, CommandFindings, Comparison as NamedComparison, Confidence,
+    Data, Density as NamedDensity, Edit as NamedEdit, Evidence as NamedEvidence, Finding as NamedFinding,
     Function as NamedFunction, HandEdit, Home as NamedHome, ListedInstruction, ListedPart,
-    Listing as NamedListing, Located, MarkedMember, MemoryUse, Narrowed, Note, Numbers, Object, OtherCells,
-    PageRows, Position, Precision, RecordLayout as NamedRecord, RecordPart, RecordPart as NamedRecordPart,
-    Report, Row, Row as NamedRow, SharedData, SharedLine as NamedSharedLine, Side, Simulated,
-    Simulation as NamedSimulation, SourceLine as ShownLine, SourceText, StackLine as NamedStackLine,
-    StructureChart, Table as NamedTable, Table as AnalysisTable, Thread as NamedThread, TimeReport, TimedRow,
-    Transfers, Tried, Type as NamedType, Value as NamedValue, WhatIf,
+    Listing as NamedListing, Located, MarkedMember, MemoryUse, MissCauses, Narrowed, Note, Numbers, Object,
+    OtherCells, PageRows, Position, Precision, RecordLayout as NamedRecord, RecordPart,
+    RecordPart as NamedRecordPart, Report, Row, Row as NamedRow, SharedData, SharedLine as NamedSharedLine,
+    Side, Simulated, Simulation as NamedSimulation, SourceLine as ShownLine, SourceText,
+    StackLine as NamedStackLine, StructureChart, Table as NamedTable, Table as AnalysisTable,
+    Thread as NamedThread, TimeReport, TimedRow, Transfers, Tried, Type as NamedType, Value as NamedValue,
+    WhatIf,
 };
 pub use only::{UnknownFinding, edits_called, only, only_changes};
 pub use render::text;

@@ -105,13 +105,18 @@ fn read(row: &[Value], levels: usize) -> Option<Found<'_>> {
 }
 
 /// The places of the rows of a table.
-fn numbers<K: std::hash::Hash + Eq>(rows: Vec<Row<K>>) -> FxHashMap<K, usize> {
+pub(super) fn numbers<K: std::hash::Hash + Eq>(rows: Vec<Row<K>>) -> FxHashMap<K, usize> {
     rows.into_iter().enumerate().map(|(at, row)| (row.key, at)).collect()
 }
 
 /// The classes of a profile, as a replay of rows describes them.
-fn classes(profile: &Profile) -> FxHashMap<(Home, Steps), ClassId> {
-    let described = |(number, class): (u32, &Class)| {
+pub(super) fn classes(profile: &Profile) -> FxHashMap<ObjectKey, ClassId> {
+    described(profile).collect()
+}
+
+/// The classes of a profile in order, with their numbers.
+pub(super) fn described(profile: &Profile) -> impl Iterator<Item = (ObjectKey, ClassId)> + '_ {
+    let described = move |(number, class): (u32, &Class)| {
         let (home, path) = match class.home {
             Home::Heap { site, path, dormant } => {
                 (Home::Heap { site, path: PathId::ROOT, dormant }, profile.paths.steps(path).collect())
@@ -120,8 +125,11 @@ fn classes(profile: &Profile) -> FxHashMap<(Home, Steps), ClassId> {
         };
         ((home, path), ClassId(number))
     };
-    (0..).zip(&profile.classes).map(described).collect()
+    (0..).zip(&profile.classes).map(described)
 }
+
+/// A class of objects in words that all profiles of a trace share.
+pub(super) type ObjectKey = (Home, Steps);
 
 /// Functions on the stack, each with the place that called it.
 type Steps = Vec<(FunctionId, Option<LocationId>)>;

@@ -6,6 +6,7 @@ pub mod compiled;
 pub(crate) mod handles;
 pub mod instructions;
 pub mod listing;
+mod miss_causes;
 pub mod naming;
 pub mod notes;
 mod page_rows;
@@ -47,6 +48,7 @@ use crate::names::demangle;
 
 pub use cells::cells;
 pub use comparison::comparison;
+pub use miss_causes::miss_causes;
 pub use page_rows::{Limit, Rest, page_rows};
 pub use ratios::{SimulatedRatios, simulated_functions, simulated_ratios, simulated_region};
 pub use records::records;

@@ -4,21 +4,32 @@
 use std::hash::Hash;
 
 use memlode_analyses::{Table, Value};
+use memlode_attribute::tables::Tables;
+use memlode_attribute::{CostModel, Profile};
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
 use memlode_trace::Trace;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::cells::{ObjectKey, described};
 use super::tables::analysis;
 use crate::model::{LeftOutRows, PageRows};
 
 /// The rows of a table that are shown, and the knowledge about the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// The most rows that are shown.
-    pub most: usize,
-    /// Knowledge about rows that are not shown.
-    pub rest: Rest,
+pub enum Limit {
+    /// The first of them.
+    Rows {
+        /// The most rows that are shown.
+        most: usize,
+        /// Knowledge about rows that are not shown.
+        rest: Rest,
+    },
+    /// Rows about the first objects of the report, in the first column.
+    Objects {
+        /// The most objects.
+        most: usize,
+    },
 }
 
 /// Knowledge about rows that are not shown.
@@ -33,22 +44,32 @@ pub enum Rest {
 }
 
 /// Formats the results of some analyses of `trace` on `machine`, with the rows that `limit` leaves of a table by its short
-/// name. Rows that belong together all stay.
+/// name. Rows that belong together all stay. Profile and costs are those that the report is made of.
 pub fn page_rows(
     trace: &Trace,
     machine: &Machine,
+    counts: (&Profile, &CostModel),
     mut tables: Vec<Table>,
     replayed: &Replayed,
-    limit: impl Fn(&str) -> Option<Limit>,
+    limit: impl Fn(&str) -> Limit,
 ) -> PageRows {
-    let rest = tables.iter_mut().filter_map(|table| {
-        let may_be_cut = |limit: &Limit| !table.meta.is_whole && limit.most < table.rows.len();
-        let limit = limit(table.meta.id).filter(may_be_cut)?;
-        let rest = table.rows.split_off(limit.most);
-        let count = rest.len();
-        let (columns, holds) = (table.columns.clone(), table.holds.clone());
-        let sums = Table { meta: table.meta, columns, holds, rows: sums(rest, limit.rest) };
-        Some((count, sums))
+    let objects = objects(trace, machine, counts);
+    let rest = tables.iter_mut().filter_map(|table| match limit(table.meta.id) {
+        Limit::Rows { most, rest } if !table.meta.is_whole && most < table.rows.len() => {
+            let others = table.rows.split_off(most);
+            let count = others.len();
+            let (columns, holds) = (table.columns.clone(), table.holds.clone());
+            Some((count, Table { meta: table.meta, columns, holds, rows: sums(others, rest) }))
+        }
+        Limit::Rows { .. } => None,
+        Limit::Objects { most } => {
+            let first: FxHashSet<&ObjectKey> = objects.iter().take(most).collect();
+            table.rows.retain(|row| match row.first() {
+                Some(Value::Object(of)) => first.contains(&(of.home.clone(), of.path.clone())),
+                _ => true,
+            });
+            None
+        }
     });
     let (counts, rest): (Vec<usize>, Vec<Table>) = rest.unzip();
     let shown = tables.len();
@@ -57,6 +78,14 @@ pub fn page_rows(
     let rest = analysis.tables.split_off(shown).into_iter().zip(counts);
     let left_out = rest.map(|(table, rows)| LeftOutRows { table: table.id, rows, sums: table.rows });
     PageRows { left_out: left_out.collect(), analysis }
+}
+
+/// The classes of objects, in the order of the report's rows.
+fn objects(trace: &Trace, machine: &Machine, (profile, costs): (&Profile, &CostModel)) -> Vec<ObjectKey> {
+    let latencies = machine.latencies();
+    let tables = Tables::of_run(trace, profile, &latencies, costs);
+    let keys: Vec<ObjectKey> = described(profile).map(|(key, _)| key).collect();
+    tables.objects().into_iter().filter_map(|row| keys.get(row.key.0 as usize).cloned()).collect()
 }
 
 fn sums(rows: Vec<Vec<Value>>, rest: Rest) -> Vec<Vec<Value>> {

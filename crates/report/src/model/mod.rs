@@ -9,6 +9,7 @@ mod cells;
 mod comparison;
 mod finding;
 mod listing;
+mod miss_causes;
 mod note;
 mod page_rows;
 mod record;
@@ -34,6 +35,7 @@ pub use comparison::{
 };
 pub use finding::{Caller, Cost, Density, Doubt, Edit, Evidence, Finding};
 pub use listing::{ListedCode, ListedInstruction, ListedLine, ListedPart, Listing, Precision};
+pub use miss_causes::{ByCause, CauseGroup, MissCauses};
 pub use note::{NotRecorded, Note};
 pub use page_rows::{LeftOutRows, PageRows};
 pub use record::{RecordLayout, RecordPart};

@@ -22,6 +22,7 @@ use crate::model::{
     SourceText, Transfers, WhatIf,
 };
 
+pub use super::terminal::CAUSES;
 pub use shared::SharedWords;
 pub use together::TogetherWords;
 
@@ -468,6 +469,7 @@ fn fill(commands: &Commands<'_>) -> Vec<Fact> {
         command("advise", "html", " --with rows,advise"),
         command("rows", "html", " --with rows"),
         command("time", "html", " --with rows,time"),
+        command("sim", "html", " --with rows,sim"),
         command("compare", "html", " --compare BEFORE"),
         command("why", "sim", ""),
     ]

@@ -58,6 +58,13 @@ pub(super) fn views() -> Vec<Fact> {
             "Show one thread, object, type or member, what missed a level, or a part of the run: all stretches have as \
              many accesses. Filters go from view to view, and stand in the address.",
         ),
+        (
+            "causes",
+            "Why accesses miss a level: shown are those that miss it for this cause, as memlode sim counts them over the \
+             whole run. Of a thread, line and object, every stretch, and what misses the levels behind, has the same part \
+             of them.",
+        ),
+        ("no_causes", "Causes of misses can be chosen in a page for which they were simulated:"),
         ("unfiltered", "This view is of the whole run: filters change nothing here."),
         (
             "filtered",

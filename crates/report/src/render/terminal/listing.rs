@@ -325,18 +325,15 @@ fn costliest(machine: &Simulated, numbers: &Numbers) -> Option<usize> {
 
 /// The commonest cause: `L2 capacity 98%`.
 fn cause(level: &LevelCauses) -> String {
-    let causes = [
-        ("cold", level.cold),
-        ("capacity", level.capacity),
-        ("conflict", level.conflict),
-        ("held elsewhere", level.held_elsewhere),
-        ("true sharing", level.true_sharing),
-        ("false sharing", level.false_sharing),
-    ];
-    let most = causes.into_iter().max_by_key(|(_, misses)| *misses).filter(|(_, misses)| *misses > 0);
+    let causes = CAUSES.into_iter().zip(level.by_cause());
+    let most = causes.max_by_key(|(_, misses)| *misses).filter(|(_, misses)| *misses > 0);
     most.map(|(word, misses)| format!("{} {word} {}", level.level, percent(misses, level.misses())))
         .unwrap_or_default()
 }
+
+/// Names of the causes of misses, in the order of [`ByCause`](crate::model::ByCause).
+pub const CAUSES: [&str; 6] =
+    ["cold", "capacity", "conflict", "held elsewhere", "true sharing", "false sharing"];
 
 /// Bytes that were not used, and their part of the fetched bytes.
 fn unused(level: &LevelCauses) -> String {

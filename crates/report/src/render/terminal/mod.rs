@@ -37,7 +37,7 @@ use crate::model::{Analysis, Report, SharedObject, Simulation};
 pub use advice::{NOTHING_TRIED, advice, advice_sentences, found, tries};
 pub use comparison::{comparison, confidence, hand_edit, verdict, what_if};
 pub use findings::finding_sentences;
-pub use listing::{LineEvent, listing};
+pub use listing::{CAUSES, LineEvent, listing};
 pub use names::{home, name, object, place};
 pub use record::draw as draw_record;
 pub use refusal::{refusal, tier_refusal, tier_use};
