@@ -46,7 +46,10 @@ fn objects_are_named_where_their_type_is_known() {
     let all = format!("list.c:{} main", line("all"));
     let words = |words: &[&str]| folder.run(words).split_whitespace().collect::<Vec<_>>().join(" ");
     let report = words(&["report", "trace", "-m", "./small.toml"]);
-    assert!(report.contains(&format!("in memory allocated at {node} through raw, zeroed (20.0 k blocks")), "{report}");
+    assert!(
+        report.contains(&format!("in memory allocated at {node} through raw, zeroed (20.0 k blocks")),
+        "{report}"
+    );
     let objects = words(&["report", "trace", "-m", "./small.toml", "--by", "object"]);
     assert!(objects.contains(&node) && objects.contains(&all) && !objects.contains("raw"), "{objects}");
     // The line by which edits know an object is one of these, too.
