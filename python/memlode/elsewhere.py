@@ -149,6 +149,8 @@ class Copy:
             raise _native.Error(f"there is no trace at {self.address}: it has no manifest.json") from None
         except ValueError as why:
             raise _native.Error(f"the manifest of {self.address} is damaged: {why}") from None
+        if not _is_manifest(manifest):
+            raise _native.Error(f"the manifest of {self.address} is damaged: it does not name its threads")
         if not manifest.get("complete"):
             raise _native.Error(f"the recording at {self.address} was not finished: copy it to this machine")
         return manifest
@@ -207,6 +209,14 @@ def _found(address: str):
     except (pyarrow.ArrowException, OSError, ValueError) as why:
         raise _native.Error(f"{address} is no address of a trace: {why}") from None
     return files, path.rstrip("/")
+
+
+def _is_manifest(manifest: Any) -> bool:
+    """True if it has the lengths of its threads' files; the engine reads the rest."""
+    threads = manifest.get("threads") if isinstance(manifest, dict) else None
+    keys = ("process", "thread", "bytes")
+    is_thread = lambda of: isinstance(of, dict) and all(isinstance(of.get(key), int) for key in keys)
+    return isinstance(threads, list) and all(map(is_thread, threads))
 
 
 def _file(process: int, thread: int) -> str:

@@ -122,6 +122,9 @@ class Elsewhere(unittest.TestCase):
             index = folder / "chunks.mlx"
             index.write_bytes(b"x" * ENTRY + index.read_bytes()[ENTRY:])
         self.refuses("bad-index", "s3://traces/bad-index.*: the index of chunks is damaged")
+        with self.changed("odd-manifest") as folder:
+            (folder / "manifest.json").write_text('{"complete": true, "threads": [{"thread": 0}]}')
+        self.refuses("odd-manifest", "the manifest of s3://traces/odd-manifest.* does not name its threads")
         self.refuses("nothing", "there is no trace at s3://traces/nothing")
         with self.assertRaisesRegex(memlode.Error, "no address of a trace"):
             memlode.plan("gopher://traces/whole", "reuse", 2)

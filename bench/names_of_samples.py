@@ -1,4 +1,4 @@
-"""What samples of plain programs know of their data, and whether it is true: python3 bench/typing.py [NAME…]
+"""What samples of plain programs know of their data, and whether it is true: python3 bench/names_of_samples.py [NAME…]
 
 The programs of tests/real are built without memlode, by clang-22 and by gcc with -O2 -g (Rust by cargo), and sampled at
 their workloads. `typed` is the part of the samples at the program's own memory instructions that has a type or
