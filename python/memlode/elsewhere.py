@@ -216,6 +216,10 @@ def _is_manifest(manifest: Any) -> bool:
     threads = manifest.get("threads") if isinstance(manifest, dict) else None
     keys = ("process", "thread", "bytes")
     is_thread = lambda of: isinstance(of, dict) and all(isinstance(of.get(key), int) for key in keys)
+
+    def is_thread(of: Any) -> bool:
+        return isinstance(of, dict) and all(isinstance(of.get(key), int) for key in keys)
+
     return isinstance(threads, list) and all(map(is_thread, threads))
 
 
