@@ -215,7 +215,6 @@ def _is_manifest(manifest: Any) -> bool:
     """True if it has the lengths of its threads' files; the engine reads the rest."""
     threads = manifest.get("threads") if isinstance(manifest, dict) else None
     keys = ("process", "thread", "bytes")
-    is_thread = lambda of: isinstance(of, dict) and all(isinstance(of.get(key), int) for key in keys)
 
     def is_thread(of: Any) -> bool:
         return isinstance(of, dict) and all(isinstance(of.get(key), int) for key in keys)
