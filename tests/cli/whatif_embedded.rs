@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::whatif::{Folder, misses};
 
 /// Items in lists, maps, hash tables and pairs of the C++ library; `notes` is never read.
@@ -105,8 +107,10 @@ fn a_type_is_edited_in_the_nodes_of_a_library() {
     compare(&folder, &traces, "remove item: notes", 3 * 4000 + 1);
     // And proposed, with the accesses to its members there.
     let advised = folder.json(&["advise", &traces[0]]);
-    let first = &advised["worth_it"][0]["edits"][0];
-    assert!(first.as_str().is_some_and(|edit| edit.contains(" item: ")), "{}", advised["worth_it"]);
+    let worth_it = advised["worth_it"].as_array().expect("edits");
+    // Which comes first is decided by where the heap lies: to pack the nodes of the table gains as much.
+    let is_of_item = |found: &Value| found["edits"][0].as_str().is_some_and(|edit| edit.contains(" item: "));
+    assert!(worth_it.iter().take(2).any(is_of_item), "{worth_it:?}");
     let structures = advised["structures"].as_array().expect("structures");
     let chart = structures.iter().find(|chart| chart["type"] == "item").expect("of the type");
     let open =

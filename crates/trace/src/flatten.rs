@@ -18,6 +18,7 @@ use crate::sites::{
 };
 use crate::table::{Op, Source, Table, TableSite};
 use crate::unrecorded::TablePlace;
+use crate::untyped;
 use crate::{LeftOut, Unrecorded, UnrecordedId};
 
 use layouts::LayoutBook;
@@ -216,7 +217,10 @@ impl Flattener {
             unrecorded: self.unrecorded.values.clone(),
             compiled: self.compiled.clone(),
             sources: self.sources.clone(),
-            untyped: self.untyped.clone(),
+            untyped: untyped::accessed(
+                &self.untyped,
+                (&self.sites.values, &self.locations.values, &self.types.values),
+            ),
             unmatched: self
                 .asked
                 .iter()

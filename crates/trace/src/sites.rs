@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Call;
@@ -233,7 +233,8 @@ pub struct SiteTable {
     /// Linkage names of functions that memlode compiled.
     pub(crate) compiled: FxHashSet<StringId>,
     pub(crate) sources: CompiledSources,
-    pub(crate) untyped: FxHashSet<FunctionId>,
+    /// Functions that return memory of no type, with the types that they access.
+    pub(crate) untyped: FxHashMap<FunctionId, FxHashSet<StringId>>,
 }
 
 impl SiteTable {
@@ -347,10 +348,12 @@ impl SiteTable {
         })
     }
 
-    /// Returns whether a function returns memory of no type (`void *`). On the way from an allocator
-    /// to the line that knows what it made, such a function only passes the block on.
-    pub fn returns_untyped(&self, function: FunctionId) -> bool {
-        self.untyped.contains(&function)
+    /// Returns whether a function only passes on a block that an allocating call returns: it returns
+    /// memory of no type (`void *`), and does not itself access what the call makes.
+    pub fn passes_on(&self, function: FunctionId, allocation: &Site) -> bool {
+        let made = allocation.ty.map(|ty| self.ty(ty).name);
+        let is_used = |accessed: &FxHashSet<_>| made.is_some_and(|ty| accessed.contains(&ty));
+        self.untyped.get(&function).is_some_and(|accessed| !is_used(accessed))
     }
 
     /// Returns the checksums of the compiled files.

@@ -91,11 +91,12 @@ struct Step {
 /// they were inlined into.
 fn steps(known: &PlanInputs<'_>, site: SiteId, path: PathId) -> impl Iterator<Item = Step> {
     let names = known.names;
+    let made_at = names.site(site);
     let calls = known.profile.paths.steps(path).filter_map(|(_, call)| call);
-    let chains = names.site(site).location.into_iter().chain(calls);
-    chains.flat_map(|location| names.inline_chain(location)).filter_map(|at| {
+    let chains = made_at.location.into_iter().chain(calls);
+    chains.flat_map(|location| names.inline_chain(location)).filter_map(move |at| {
         let line = format!("{}:{}", names.file_name(at)?, at.line);
-        Some(Step { line, passes_on: names.returns_untyped(at.function) })
+        Some(Step { line, passes_on: names.passes_on(at.function, made_at) })
     })
 }
 

@@ -92,24 +92,28 @@ impl<'t> Naming<'t> {
 
     /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all. Each with
     /// the lines by which it called the one before it.
-    fn callers(self, path: impl Iterator<Item = Step>) -> (Vec<String>, Vec<Vec<model::Position>>) {
+    fn callers(
+        self,
+        path: impl Iterator<Item = Step>,
+        site: &Site,
+    ) -> (Vec<String>, Vec<Vec<model::Position>>) {
         let all: Vec<Step> = path.collect();
         let own = all.iter().position(|step| !is_library_function(self.names, step.0)).unwrap_or(0);
         let calls = (own..all.len()).map(|at| at.checked_sub(1).and_then(|inner| all[inner].1));
-        let calls = calls.map(|call| call.map_or(Vec::new(), |call| self.call(call)));
+        let calls = calls.map(|call| call.map_or(Vec::new(), |call| self.call(call, site)));
         (all[own..].iter().map(|step| self.function(step.0)).collect(), calls.collect())
     }
 
     /// The lines of a call, from the first one that is the program's own to the outermost.
-    fn call(self, location: LocationId) -> Vec<model::Position> {
+    fn call(self, location: LocationId, site: &Site) -> Vec<model::Position> {
         let lines: Vec<&Location> = self.names.inline_chain(location).collect();
         let own = lines.iter().position(|at| !is_library_function(self.names, at.function)).unwrap_or(0);
-        lines[own..].iter().map(|at| self.step(at)).collect()
+        lines[own..].iter().map(|at| self.step(at, site)).collect()
     }
 
-    /// A line on the way of a block from the allocator to the one who uses it.
-    fn step(self, at: &Location) -> model::Position {
-        let untyped = self.names.returns_untyped(at.function);
+    /// A line on the way of a block from the allocating call of a site to the one who uses it.
+    fn step(self, at: &Location, site: &Site) -> model::Position {
+        let untyped = self.names.passes_on(at.function, site);
         model::Position { untyped, ..self.line(&Line::of(self.names, at.function, at.line)) }
     }
 
@@ -120,7 +124,7 @@ impl<'t> Naming<'t> {
         let line = named.inlined_into.unwrap_or(named.line);
         let mut chain = site.location.into_iter().flat_map(|location| self.names.inline_chain(location));
         let at = chain.find(|at| Line::of(self.names, at.function, at.line) == line);
-        let untyped = self.names.returns_untyped(at.map_or(site.function, |at| at.function));
+        let untyped = self.names.passes_on(at.map_or(site.function, |at| at.function), site);
         match &mut position.inlined_into {
             Some(into) => into.untyped = untyped,
             None => position.untyped = untyped,
@@ -135,7 +139,7 @@ impl<'t> Naming<'t> {
         let named = named.inlined_into.unwrap_or(named.line);
         let is_named = |at: &&Location| Line::of(self.names, at.function, at.line) == named;
         let chain = self.names.inline_chain(location);
-        chain.skip_while(|at| !is_named(at)).skip(1).map(|at| self.step(at)).collect()
+        chain.skip_while(|at| !is_named(at)).skip(1).map(|at| self.step(at, site)).collect()
     }
 
     /// Returns where objects live; `path` is the call path of heap objects, the innermost function first, each with the call
@@ -144,9 +148,10 @@ impl<'t> Naming<'t> {
         match home {
             Home::Unknown => model::Home::Unknown,
             Home::Heap { site, dormant, .. } => {
-                let (path, called_at) = self.callers(path);
-                let allocated_at = self.allocation(self.names.site(*site));
-                let inlined_through = self.inlined_through(self.names.site(*site));
+                let made_at = self.names.site(*site);
+                let (path, called_at) = self.callers(path, made_at);
+                let allocated_at = self.allocation(made_at);
+                let inlined_through = self.inlined_through(made_at);
                 model::Home::Heap { allocated_at, inlined_through, path, called_at, path_complete: !dormant }
             }
             Home::Global { symbol, image } => {

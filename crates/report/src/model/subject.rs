@@ -20,7 +20,8 @@ pub struct Position {
     /// True if the line is that of a neighbouring instruction, since most accesses there have none of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub borrowed: bool,
-    /// True if the function returns memory of no type (`void *`): of a block it only passes it on.
+    /// True if the function only passes a block on: it returns memory of no type (`void *`), and does
+    /// not access what is in the block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untyped: bool,
     /// The nearest line outside libraries that a library's line was inlined into.
