@@ -38,7 +38,8 @@ fn every_command_has_the_same_cycles_or_says_how_many_more() {
         // These have other models, and say what the report's makes of the run.
         let lost = report["sharing"]["cycles"].as_f64().unwrap_or(0.0);
         let time = number(&json(&["sim", "trace", "--time"])["run_cycles"]);
-        assert!((time + lost - number(run)).abs() <= 1.0, "{name}: {time} {lost} {run}");
+        // Its replay takes apart loops that a report keeps whole, and sees other neighbours overlap.
+        assert!((time + lost - number(run)).abs() <= 1e-4 * number(run), "{name}: {time} {lost} {run}");
         let line = json(&["timeline", "trace", "--every", "200k"]);
         let notes = line["notes"].as_array().expect("notes");
         let said = notes.iter().find(|note| note["id"] == "sum_of_latencies").expect("a note");
