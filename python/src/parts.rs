@@ -80,7 +80,7 @@ impl Task {
         self.task.questions.iter().map(|(_, question)| question.as_str()).collect()
     }
 
-    /// The same task for a copy of the trace at another path.
+    /// Returns this task for a copy of the trace at another path.
     fn _at(&self, path: String) -> Task {
         Task { task: parts::Task { trace: path, ..self.task.clone() } }
     }

@@ -32,7 +32,7 @@ pub fn add(run: &mut Run, wanted: &str) -> Result<()> {
     made.map_err(|BadArgument(why)| anyhow!("--analyse {wanted}: {why}"))
 }
 
-/// The same with its counts in digits, as a task of a plan has it.
+/// Returns a question with its counts in digits, as a task of a plan has it.
 pub fn in_digits(wanted: &str) -> String {
     match wanted.split_once(':') {
         Some((name, arguments)) => format!("{name}:{}", plain(arguments)),

@@ -361,7 +361,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes at the ends of stretches, the most of each, and those at the peak are what a list of blocks has then.
+        /// A list of blocks has as many bytes at the ends of stretches, at the most of each, and at
+        /// the peak.
         #[test]
         fn memory_is_what_a_list_of_blocks_has(
             steps in prop::collection::vec(

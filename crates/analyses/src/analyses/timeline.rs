@@ -10,9 +10,9 @@
 //! (`--delay`, `--for`, `--region`).
 //!
 //! **When it is wrong.** Intervals of time are those of the recorded run, by time stamps that are
-//! tens of microseconds apart, or by synchronisation; intervals by count are exact. The wait is a sum
-//! of latencies, an upper bound; a note of `memlode timeline` says what the report's model, by which
-//! misses overlap, makes of it for the whole run.
+//! tens of microseconds apart, or by synchronisation; intervals by count are exact. The wait is a
+//! sum of latencies, an upper bound; a note of `memlode timeline` says what the report's model, by
+//! which misses overlap, makes of it for the whole run.
 //!
 //! **Arguments.** `every=N`: the length of an interval, in accesses (`500k`, `10M`) or in time
 //! (`10ms`); 1M. `memlode timeline DIR --every N` is the same as `memlode replay DIR --analyse

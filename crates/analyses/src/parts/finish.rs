@@ -89,8 +89,8 @@ pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, Bad
     Ok(Finished { found, chunks, damaged, unrecorded, machine, trace })
 }
 
-/// The chunks of the trace, each once: parts of chunks have them together, while any other way to cut
-/// a trace has a part that replays it to the end.
+/// The chunks of the trace, each counted once: parts of chunks have them together, while any other way
+/// to cut a trace has a part that replays it to the end.
 struct Decoded {
     chunks: u64,
     damaged: Vec<String>,

@@ -54,9 +54,9 @@ struct Hit {
     element: Option<EntryId>,
     /// An element of an array whose size divides the stride is on the way.
     is_known: bool,
-    /// It is the innermost member, and as large as the access.
+    /// True if this is the innermost member, and as large as the access.
     fits: bool,
-    /// It holds all of the access.
+    /// True if the member holds all of the access.
     is_whole: bool,
     is_discriminant: bool,
     /// No member lies there.
@@ -343,7 +343,7 @@ impl Descent<'_> {
     }
 
     /// Among alternatives that share a place keeps those that are as large as the access, or else hold it.
-    /// Where they are too many, one of each name is enough.
+    /// One of each name is enough where they are too many.
     fn prefer(&mut self, before: usize) {
         let new = self.hits.split_off(before);
         let tests: [fn(&Hit) -> bool; 4] = [

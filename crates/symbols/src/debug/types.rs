@@ -44,7 +44,7 @@ pub(crate) struct Member {
     pub offset: u64,
     pub kind: EntryId,
     pub is_base: bool,
-    /// It distinguishes the variants of one of Rust's enumerations.
+    /// True if the member distinguishes the variants of one of Rust's enumerations.
     pub is_discriminant: bool,
 }
 

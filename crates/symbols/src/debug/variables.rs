@@ -25,7 +25,7 @@ pub(crate) enum Place {
     At(Register, i64),
     /// It lies in the frame, at an offset from the frame's base.
     Frame(i64),
-    /// It lies where the pointer leads to that is kept at a register's value plus a number.
+    /// A pointer that is kept at a register's value plus a number leads to it.
     Behind(Register, i64),
 }
 
