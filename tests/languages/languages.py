@@ -33,7 +33,8 @@ def build(language, source, program):
     if language.startswith("rust"):
         target = WORK / "rust"
         command = [MEMLODE, "cargo", "build", "--release", "--offline", "--manifest-path", HERE / "rust/Cargo.toml"]
-        subprocess.run([*command, "--target-dir", target], check=True, env={**os.environ, "CARGO_BUILD_JOBS": "2", "CARGO_INCREMENTAL": "0"})
+        variables = {**os.environ, "CARGO_BUILD_JOBS": "2", "CARGO_INCREMENTAL": "0"}
+        subprocess.run([*command, "--target-dir", target], check=True, env=variables)
         return next(target.glob("*/release/" + ("shapes" if language == "rust" else source.stem)))
     compiler = {"c": ["cc"], "c++": ["c++", "-std=c++17"], "fortran": ["fc", "-module-dir", WORK]}[language]
     subprocess.run([MEMLODE, *compiler, "-O2", "-g", source, "-o", program], check=True)
