@@ -49,6 +49,8 @@ class Expected:
     wrong: float = 0.02
     # They lie on the stack of the thread that the row names as the other.
     is_on_stack: bool = False
+    # A mark where the parallel loop begins in which they wait.
+    loop: str = ""
     # How far a trace of one processor may be from one of all, in times; none where the schedule decides.
     spread: float | None = 1.1
     # A program that does the same in other words, and so loses as much within 1.5 times.
@@ -100,7 +102,7 @@ PROGRAMS = {
     # A library makes the threads, and calls them for each loop.
     "teams": Expected(
         "teams.c", 50_000, FALSE, ("slot", "hits"), "slots", ("hit",), ("hit",), transfers=(10_000, 100_000),
-        flags=("-fopenmp",),
+        flags=("-fopenmp",), loop="loop",
     ),
     "ring": Expected("ring.c", 20_000, TRUE, ("ends|items",), has_twin=False, wrong=1e9, spread=None),
     "ring-fence": Expected(
@@ -178,6 +180,10 @@ def wrong_places(expected, row):
         problems.append(f"{names!r} without {', '.join(missing)}")
     if expected.object not in json.dumps(row["object"]):
         problems.append(f"in {row['object']}, expected {expected.object}")
+    if expected.loop:
+        (line,) = marked(expected.source, (expected.loop,))
+        if row["missed"]["function"] != f"main, parallel region at line {line}":
+            problems.append(f"in {row['missed']['function']}, expected the loop of line {line}")
     if expected.is_on_stack and [row["stack_of"]] != (row["written"] or {}).get("threads"):
         problems.append(f"on the stack of thread {row['stack_of']}, written by {row['written']}")
     if not row["written"]:

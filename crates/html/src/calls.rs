@@ -45,10 +45,10 @@ struct Line {
 }
 
 /// A line as paths and rows both have it.
-type Key = (Option<String>, Option<u32>, String);
+type Key<'t> = (Option<&'t str>, Option<u32>, &'t str);
 
-fn key(position: &Position) -> Key {
-    (position.file.clone(), position.line, position.linkage_name.clone())
+fn key(position: &Position) -> Key<'_> {
+    (position.file.as_deref(), position.line, &position.linkage_name)
 }
 
 /// A row of the analysis of contexts.
@@ -75,20 +75,20 @@ fn read(row: &[NamedValue], levels: usize) -> Option<Path<'_>> {
 }
 
 /// Finds the call paths of a report, all of whose rows are still there.
-pub fn calls(report: &Report, found: &PageRows) -> Option<Calls> {
+pub fn calls<'t>(report: &'t Report, found: &'t PageRows) -> Option<Calls> {
     let table = found.table("contexts")?;
     let left_out = found.left_out("contexts");
     let levels = report.machine.levels.len();
     let paths: Vec<Path<'_>> = table.rows.iter().map(|row| read(row, levels)).collect::<Option<_>>()?;
     let others = left_out.map_or(&[][..], |left| &left.sums).iter();
     let others: Vec<Path<'_>> = others.map(|row| read(row, levels)).collect::<Option<_>>()?;
-    let mut costs: HashMap<Key, (Vec<usize>, Numbers)> = HashMap::new();
+    let mut costs: HashMap<Key<'_>, (Vec<usize>, Numbers)> = HashMap::new();
     for (at, row) in report.lines.iter().enumerate() {
         let (rows, sum) = costs.entry(key(&row.subject.position)).or_default();
         rows.push(at);
         sum.add(&row.numbers);
     }
-    let mut sums: HashMap<Key, (u64, u64)> = HashMap::new();
+    let mut sums: HashMap<Key<'_>, (u64, u64)> = HashMap::new();
     for path in paths.iter().chain(&others) {
         let (stall, accesses) = sums.entry(key(&path.stack[0].position)).or_default();
         *stall = stall.saturating_add(path.stall_cycles);
@@ -96,7 +96,7 @@ pub fn calls(report: &Report, found: &PageRows) -> Option<Calls> {
     }
     let mut made = Calls { misses: vec![Vec::new(); levels], ..Calls::default() };
     made.left_out = left_out.map_or(0, |left| left.rows);
-    let (mut frames, mut lines) = (HashMap::new(), HashMap::new());
+    let (mut frames, mut functions, mut lines) = (HashMap::new(), HashMap::new(), HashMap::new());
     for path in paths {
         let line = key(&path.stack[0].position);
         let (stall, accesses) = sums[&line];
@@ -111,14 +111,16 @@ pub fn calls(report: &Report, found: &PageRows) -> Option<Calls> {
             (cycles * 10.0).round() / 10.0
         }));
         made.misses.iter_mut().zip(&path.misses).for_each(|(level, misses)| level.push(*misses));
-        let mut number = |line: &NamedStackLine| {
-            let frame = Frame {
-                name: short(&line.position.function),
-                linkage_name: line.position.linkage_name.clone(),
-            };
-            *frames.entry(frame.clone()).or_insert_with(|| {
-                made.frames.push(frame);
-                made.frames.len() - 1
+        // A function is in thousands of paths, and its name is made short once.
+        let mut number = |line: &'t NamedStackLine| {
+            let position = &line.position;
+            *functions.entry((&position.function, &position.linkage_name)).or_insert_with(|| {
+                let frame =
+                    Frame { name: short(&position.function), linkage_name: position.linkage_name.clone() };
+                *frames.entry(frame.clone()).or_insert_with(|| {
+                    made.frames.push(frame);
+                    made.frames.len() - 1
+                })
             })
         };
         made.paths.push(path.stack.iter().rev().map(&mut number).collect());

@@ -18,6 +18,29 @@ pub fn without_hash(linkage: &str) -> String {
 /// The ends of the names of functions that clang and flang make of the bodies of OpenMP's regions.
 const PARALLEL: [&str; 2] = [".omp_outlined", "..omp_par"];
 
+/// What stands between the name of a parallel region and the line where it begins.
+const REGION_LINE: &str = " at line ";
+
+/// The name of a parallel region that begins at a line of its file.
+pub fn parallel_region_at(region: &str, line: u32) -> String {
+    format!("{region}{REGION_LINE}{line}")
+}
+
+/// Returns whether a linkage name is that of the body of a parallel region of OpenMP.
+pub fn is_parallel_region(linkage: &str) -> bool {
+    PARALLEL.iter().any(|end| linkage.split_once(end).is_some_and(|(of, _)| !of.is_empty()))
+}
+
+/// A function without parameter types, of its names in a report: where the line of a parallel region is
+/// stands in the first alone.
+pub fn short_name(function: &str, linkage: &str) -> String {
+    let name = demangle_short(linkage);
+    match function.rsplit_once(REGION_LINE).filter(|_| is_parallel_region(linkage)) {
+        Some((_, line)) => format!("{name}{REGION_LINE}{line}"),
+        None => name,
+    }
+}
+
 fn demangle_with(linkage: &str, options: cpp_demangle::DemangleOptions) -> String {
     let parallel = PARALLEL.iter().find_map(|end| linkage.split_once(end)).filter(|(of, _)| !of.is_empty());
     match parallel {
@@ -67,6 +90,12 @@ mod tests {
         assert_eq!(demangle("_ZN3foo3barEi.omp_outlined_debug__"), "foo::bar(int), parallel region");
         assert_eq!(demangle("_QQmain..omp_par"), "_QQmain, parallel region");
         assert_eq!(demangle(".omp_outlined"), ".omp_outlined");
+        assert_eq!(
+            short_name("f(int), parallel region at line 3", "_Z1fi.omp_outlined"),
+            "f, parallel region at line 3"
+        );
+        assert_eq!(short_name("f(int)", "_Z1fi"), "f");
+        assert!(is_parallel_region("main.omp_outlined.3") && !is_parallel_region(".omp_outlined"));
     }
 
     #[test]

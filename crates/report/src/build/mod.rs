@@ -44,7 +44,6 @@ use rustc_hash::FxHashMap;
 
 use crate::build::naming::{Borrowed, Naming};
 use crate::model::{self, ByLevel, Numbers, Report};
-use crate::names::demangle;
 
 pub use cells::cells;
 pub use comparison::comparison;
@@ -117,7 +116,7 @@ pub fn report(inputs: Inputs<'_>) -> Report {
         types: builder.rows(&tables.types(), |ty| model::Type { name: builder.string(*ty) }),
         objects: builder.rows(&tables.objects(), |class| builder.object(*class)),
         functions: builder.rows(&tables.functions(), |name| model::Function {
-            function: demangle(names.string(*name)),
+            function: builder.written(*name),
             linkage_name: builder.string(*name),
         }),
         threads: builder.rows(&tables.threads(), |id| builder.thread(trace, machine, *id)),
@@ -337,6 +336,10 @@ impl Builder<'_> {
 
     fn naming(&self) -> Naming<'_> {
         Naming::new(self.names).borrowing(self.borrowed)
+    }
+
+    fn written(&self, linkage: StringId) -> String {
+        self.naming().written(linkage)
     }
 
     fn string(&self, id: StringId) -> String {

@@ -3,11 +3,11 @@
 use memlode_attribute::Home;
 use memlode_attribute::libraries::is_library_function;
 use memlode_attribute::place::{Line, Place, What, place};
-use memlode_trace::sites::{FunctionId, Location, LocationId, Site, SiteTable, StringId};
+use memlode_trace::sites::{Function, FunctionId, Location, LocationId, Site, SiteTable, StringId};
 use rustc_hash::FxHashSet;
 
 use crate::model;
-use crate::names::{demangle, demangle_short};
+use crate::names::{demangle, is_parallel_region, parallel_region_at, short_name};
 
 /// Accesses whose line is that of a neighbouring instruction: those of some data at a place, and all of a place.
 pub(crate) type Borrowed = FxHashSet<(Option<What>, Place)>;
@@ -71,11 +71,23 @@ impl<'t> Naming<'t> {
         model::Position {
             file: line.file.map(|file| self.file(file)),
             line: (line.line > 0).then_some(line.line),
-            function: demangle(&linkage_name),
+            function: self.written(line.function),
             linkage_name,
             borrowed: false,
             untyped: false,
             inlined_into: None,
+        }
+    }
+
+    /// A linkage name as its language writes it; a function may have several parallel regions, so theirs
+    /// have the line where each begins.
+    pub(crate) fn written(self, linkage: StringId) -> String {
+        let name = demangle(self.names.string(linkage));
+        let begins = |of: &Function| of.linkage_name == linkage && of.line > 0;
+        let region = is_parallel_region(self.names.string(linkage));
+        match self.names.functions().iter().find(|of| region && begins(of)) {
+            Some(of) => parallel_region_at(&name, of.line),
+            None => name,
         }
     }
 
@@ -87,7 +99,10 @@ impl<'t> Naming<'t> {
     fn function(self, id: FunctionId) -> String {
         let function = self.names.function(id);
         let mangled = self.names.string(function.linkage_name);
-        if mangled.is_empty() { self.string(function.name) } else { demangle_short(mangled) }
+        if mangled.is_empty() {
+            return self.string(function.name);
+        }
+        short_name(&self.written(function.linkage_name), mangled)
     }
 
     /// The functions of a path, from the first that is the program's own: how a `Vec` grows is the same for all. Each with

@@ -11,7 +11,6 @@ use memlode_whatif::cost::Cycles;
 
 use crate::build::{Builder, borrowed, rounded, simulated};
 use crate::model::{self, Everything, StallCycles, TimeReport, TimedCore, TimedNumbers};
-use crate::names::demangle;
 
 /// Builds the answer of `memlode sim --time` from a timed profile of `trace` on `machine`.
 pub fn timing(trace: &Trace, machine: &Machine, timed: &TimedProfile, replayed: &Replayed) -> TimeReport {
@@ -52,10 +51,7 @@ pub fn timing(trace: &Trace, machine: &Machine, timed: &TimedProfile, replayed: 
         objects: maker.rows(|cell| Some(cell.class), |class| builder.object(*class)),
         functions: maker.rows(
             |cell| Some(place(names, names.site(cell.site)).line.function),
-            |name| model::Function {
-                function: demangle(names.string(*name)),
-                linkage_name: builder.string(*name),
-            },
+            |name| model::Function { function: builder.written(*name), linkage_name: builder.string(*name) },
         ),
         threads,
     }

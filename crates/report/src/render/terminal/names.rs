@@ -4,7 +4,7 @@ use memlode_attribute::libraries::is_foreign_path;
 
 use super::label::{Detail, Label, MOST_DETAIL};
 use crate::model::{Access, Data, Function, Home, Object, Position, StackLine, Type};
-use crate::names::demangle_short;
+use crate::names::short_name;
 use crate::render::text::{brief, printable};
 
 /// `arc.state`, `table[]`, `int`, or another known name.
@@ -16,6 +16,11 @@ pub fn name(data: &Data) -> String {
 /// reader can change comes first. A line that is borrowed from a neighbouring instruction has a `~`.
 pub fn place(position: &Position) -> String {
     place_label(position, 0).whole()
+}
+
+/// The function of a line, without parameters.
+fn function_of(position: &Position) -> String {
+    brief(&short_name(&position.function, &position.linkage_name))
 }
 
 /// Returns where objects live and where they came from, in a line; heap objects by the call that allocates them.
@@ -55,7 +60,7 @@ pub fn place_label(position: &Position, detail: Detail) -> Label {
     }
     let function = match detail {
         MOST_DETAIL => position.function.clone(),
-        _ => brief(&demangle_short(&position.linkage_name)),
+        _ => function_of(position),
     };
     match file_and_line(position, detail) {
         place if place.is_empty() => Label::default().name(&function),
@@ -123,8 +128,7 @@ pub fn wrappers(home: &Home) -> Vec<String> {
     let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
     let callers = heap_callers(home, 0);
     let Some(at) = passed_on(outer, &callers) else { return Vec::new() };
-    let name = |position: &Position| brief(&demangle_short(&position.linkage_name));
-    let mut names = vec![name(outer)];
+    let mut names = vec![function_of(outer)];
     names.extend(callers[..at].iter().filter_map(|caller| caller.wrapper.clone()));
     names.dedup();
     names
@@ -136,7 +140,7 @@ fn heap_callers(home: &Home, detail: Detail) -> Vec<Caller> {
     // The innermost function of the path is the one that the call was inlined into, if it was.
     let outer = allocated_at.inlined_into.as_deref().unwrap_or(allocated_at);
     let own = inlined_through.last().unwrap_or(outer);
-    let own = demangle_short(&own.linkage_name);
+    let own = short_name(&own.function, &own.linkage_name);
     let mut callers: Vec<Caller> = inlined_through.iter().map(|step| Caller::at(step, detail)).collect();
     // Directories tell allocating calls apart; of callers they would fill the line.
     let few = detail.min(MOST_DETAIL - 1);
@@ -156,7 +160,7 @@ pub fn stack_label(lines: &[StackLine], detail: Detail) -> Label {
     let callers: Vec<Caller> = callers.iter().map(|line| Caller::of(&line.position, few)).collect();
     let label = match first.position.line {
         Some(_) => place_label(&first.position, detail),
-        None => Label::default().name(&brief(&demangle_short(&first.position.linkage_name))),
+        None => Label::default().name(&function_of(&first.position)),
     };
     with_callers(label, is_foreign(&first.position), &callers, detail)
 }
@@ -172,7 +176,7 @@ struct Caller {
 impl Caller {
     fn at(position: &Position, detail: Detail) -> Caller {
         let label = place_label(position, detail);
-        let wrapper = position.untyped.then(|| brief(&demangle_short(&position.linkage_name)));
+        let wrapper = position.untyped.then(|| function_of(position));
         Caller { label, is_foreign: is_foreign(position), wrapper }
     }
 
@@ -184,7 +188,7 @@ impl Caller {
     fn of(position: &Position, detail: Detail) -> Caller {
         match position.line {
             Some(_) => Caller::at(position, detail),
-            None => Caller::function(&brief(&demangle_short(&position.linkage_name))),
+            None => Caller::function(&function_of(position)),
         }
     }
 }
@@ -227,7 +231,7 @@ pub fn type_label(ty: &Type, detail: Detail) -> Label {
 /// Functions. With more detail, by their parameters, and then as the linker knows them.
 pub fn function_label(function: &Function, detail: Detail) -> Label {
     Label::default().name(&match detail {
-        0 => brief(&demangle_short(&function.linkage_name)),
+        0 => brief(&short_name(&function.function, &function.linkage_name)),
         1 => function.function.clone(),
         _ => function.linkage_name.clone(),
     })
