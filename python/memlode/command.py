@@ -25,6 +25,14 @@ HELP = "End a query with `;`. `.tables` lists what there is, `.quit` or Ctrl-D l
 def main(words: list[str]) -> int:
     """Does what the words say; returns the exit status."""
     options = parser().parse_args(words)
+    status = performed(options)
+    if options.memory:
+        say(_native._peak_memory())
+    return status
+
+
+def performed(options) -> int:
+    """Does what the options say; returns the exit status, of errors, too."""
     try:
         status = {"sql": sql, "export": export}[options.command](options)
         sys.stdout.flush()
@@ -49,6 +57,7 @@ def main(words: list[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """Words as `memlode` says them, which has checked them."""
     shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--memory", action="store_true")
     shared.add_argument("--trace", type=Path)
     shared.add_argument("--machine", default="host")
     commands = argparse.ArgumentParser(prog="memlode")

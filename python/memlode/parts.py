@@ -54,11 +54,15 @@ class Table:
 
 
 class Tables(list):
-    """Tables in the order of the questions, also by name; `notes` say what is missing from the trace."""
+    """Tables in the order of the questions, also by name; `notes` say what is missing from the trace.
 
-    def __init__(self, tables: Iterable[Table], notes: Sequence[str] = ()):
+    `peak_bytes` is the most memory of a process that ran a task of these.
+    """
+
+    def __init__(self, tables: Iterable[Table], notes: Sequence[str] = (), peak_bytes: int | None = None):
         super().__init__(tables)
         self.notes = list(notes)
+        self.peak_bytes = peak_bytes
 
     def __getitem__(self, key):
         if not isinstance(key, str):
@@ -131,9 +135,10 @@ def finish(results, path=None):
     """
     results = list(results)
     if not any(isinstance(result, Seen) for result in results):
-        found = json.loads(_finished(results, path))
+        text, peak_bytes = _finished(results, path)
+        found = json.loads(text)
         tables = [Table(table["table"], table["title"], table["rows"]) for table in found["tables"]]
-        return Tables(tables, [note["text"] for note in found["notes"]])
+        return Tables(tables, [note["text"] for note in found["notes"]], peak_bytes)
     by_part = {seen.part: seen for seen in results}
     for part in range(results[0].parts):
         if part not in by_part:
@@ -145,8 +150,8 @@ def finish(results, path=None):
     return whole.finish()
 
 
-def _finished(results, path) -> str:
-    """Tables of tasks' results, as JSON, where the trace is here or elsewhere."""
+def _finished(results, path) -> tuple[str, int | None]:
+    """Tables of tasks' results, as JSON, where the trace is here or elsewhere; and the most memory of a task."""
     far = [result for result in results if isinstance(result, elsewhere.Found)]
     if far:
         path = path or far[0].address
@@ -156,10 +161,10 @@ def _finished(results, path) -> str:
     if here := elsewhere.path_of(path):
         return _native._finish(results, here)
     with elsewhere.copied(path) as copy:
-        found = _native._finish(results, copy.folder)
+        found, peak_bytes = _native._finish(results, copy.folder)
     for folder in (copy.folder, *(result.folder for result in far)):
         found = found.replace(json.dumps(folder)[1:-1], json.dumps(path)[1:-1])
-    return found
+    return found, peak_bytes
 
 
 def _run_one(task):

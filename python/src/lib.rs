@@ -360,6 +360,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parts::plan_rows, module)?)?;
     module.add_function(wrap_pyfunction!(parts::_finish, module)?)?;
     module.add_function(wrap_pyfunction!(parts::_index, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::_peak_memory, module)?)?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(machines, module)?)
 }

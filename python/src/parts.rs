@@ -186,14 +186,25 @@ pub fn _index(index: &[u8]) -> PyResult<Vec<(u32, u32, u32, u64)>> {
 }
 
 /// Puts together the results of all tasks of a plan; as JSON, that of
-/// `memlode replay --analyse --json`.
+/// `memlode replay --analyse --json`, and the peak memory of the largest process that ran a task.
 #[pyfunction]
 #[pyo3(signature = (results, path = None))]
-pub fn _finish(py: Python<'_>, results: Vec<Vec<u8>>, path: Option<PathBuf>) -> PyResult<String> {
+pub fn _finish(
+    py: Python<'_>,
+    results: Vec<Vec<u8>>,
+    path: Option<PathBuf>,
+) -> PyResult<(String, Option<u64>)> {
     py.detach(|| {
         let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
         let finished = parts::finish(&results, path).map_err(|bad: BadPart| error(bad))?;
+        let peak = finished.peak_bytes;
         let analysis = build::analysis_in_parts(finished).map_err(error)?;
-        render::json::analysis(&analysis).map_err(error)
+        Ok((render::json::analysis(&analysis).map_err(error)?, peak))
     })
+}
+
+/// Words on the peak memory of this process, as `memlode --memory` tells them.
+#[pyfunction]
+pub fn _peak_memory() -> String {
+    render::peak_memory(parts::peak_memory(), None)
 }

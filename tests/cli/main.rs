@@ -31,6 +31,7 @@ mod install;
 mod line_bytes;
 mod live;
 mod machine;
+mod memory;
 mod newcomer;
 mod one_answer;
 mod one_clock;

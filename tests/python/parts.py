@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pickle
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -176,6 +177,9 @@ class Parts(unittest.TestCase):
         self.assertLess(max(len(pickle.dumps(task)) for task in tasks), 1000)
         results = [task.run() for task in tasks]
         memlode.finish(results + results[:2])
+        # The kernel counts in pages of its own, so not to the byte.
+        counted = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        self.assertAlmostEqual(memlode.finish(results).peak_bytes / counted, 1, delta=0.1)
         with self.assertRaisesRegex(memlode.Error, "part 1 of 3 by chunks is missing"):
             memlode.finish([result for result, task in zip(results, tasks) if (task.cut, task.part) != ("chunks", 1)])
         with self.assertRaisesRegex(memlode.Error, "nothing answers question 0"):

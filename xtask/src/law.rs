@@ -133,6 +133,7 @@ const WRITING: (&[&str], &[&str]) = (&["fs::write(", "File::create("], &["cli", 
 
 /// Sources that open files by themselves, and why they may.
 const OPENS: &[(&str, &str)] = &[
+    ("crates/analyses/src/parts/memory.rs", "the kernel's"),
     ("crates/cli/src/destination.rs", "a file to write, which may be a FIFO"),
     ("crates/cli/src/driver/toolchain.rs", "a cache of ours, to add a line"),
     ("crates/cli/src/interrupt.rs", "the kernel's"),

@@ -17,7 +17,7 @@ use crate::carried::BadNumber;
 const MAGIC: [u8; 8] = *b"mlpart\r\n";
 
 /// The version of what follows. One that knows another field, or means something else by one, has another number.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Bytes in front of what is checked.
 const HEAD: usize = MAGIC.len() + 2 + 4;

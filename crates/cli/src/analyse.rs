@@ -21,9 +21,9 @@ use memlode_trace::Trace;
 
 use crate::accesses;
 use crate::args::part::Part;
-use crate::host;
 use crate::processes;
 use crate::term;
+use crate::{host, memory};
 
 /// The question.
 pub enum Wanted {
@@ -137,6 +137,7 @@ impl Job {
         bar.finish();
         let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
         let finished = finish(&results, Some(trace.directory().to_owned()))?;
+        finished.peak_bytes.into_iter().for_each(memory::note_part);
         let analysis = build::analysis_in_parts(finished).map_err(|why| anyhow!(why))?;
         Ok(CommandFindings::Analysis(analysis).into())
     }

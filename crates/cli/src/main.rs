@@ -26,6 +26,7 @@ mod interrupt;
 mod itself;
 mod kept;
 mod live;
+mod memory;
 mod next;
 mod page;
 mod patch;
@@ -50,7 +51,7 @@ use driver::toolchain::Language;
 
 fn main() -> ExitCode {
     interrupt::survive_limits();
-    match run(std::env::args_os().collect()) {
+    let status = match run(std::env::args_os().collect()) {
         Ok(code) => code,
         // `memlode dump … | head`: the reader has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -58,7 +59,9 @@ fn main() -> ExitCode {
             term::error(&error);
             ExitCode::from(status::FAILED)
         }
-    }
+    };
+    memory::tell();
+    status
 }
 
 fn run(mut args: Vec<OsString>) -> anyhow::Result<ExitCode> {

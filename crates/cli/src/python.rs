@@ -8,6 +8,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::memory;
+
 /// Names the Python to take.
 const VARIABLE: &str = "MEMLODE_PYTHON";
 
@@ -34,7 +36,8 @@ sys.exit(main(sys.argv[1:]))
 /// That there is no Python to run.
 pub fn become_python(what: &str, arguments: Vec<OsString>) -> Result<std::process::ExitCode> {
     let python = interpreter();
-    let why = Command::new(&python).args(["-c", SCRIPT, what]).args(arguments).exec();
+    let memory = memory::is_wanted().then_some("--memory");
+    let why = Command::new(&python).args(["-c", SCRIPT, what]).args(arguments).args(memory).exec();
     bail!(
         "`memlode {what}` does this with memlode's Python package, and {} cannot be run ({why}): name a Python \
          that has the package with {VARIABLE}",

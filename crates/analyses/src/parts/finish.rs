@@ -26,6 +26,8 @@ pub struct Finished {
     pub damaged: Vec<String>,
     /// Executions of places that are not recorded, in those that were decoded.
     pub unrecorded: BTreeMap<UnrecordedId, u64>,
+    /// Peak memory of the largest process that ran a task, in bytes.
+    pub peak_bytes: Option<u64>,
 }
 
 /// The result of a part.
@@ -73,6 +75,7 @@ pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, Bad
     let mut merged = Merged::default();
     let mut sums: Vec<Option<Run>> = questions.iter().map(|_| None).collect();
     let Decoded { chunks, damaged, unrecorded } = Decoded::of(&parts);
+    let peak_bytes = parts.iter().filter_map(|part| part.head.peak_bytes).max();
     for Part { head, mut states } in parts {
         for (number, question) in &head.task.questions {
             let run = asked(question).map_err(|BadArgument(why)| other(why))?;
@@ -86,7 +89,7 @@ pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, Bad
     }
     let view = View { cells: merged.cells(), ..view };
     let found = sums.into_iter().flatten().flat_map(|run| run.finish(&view)).collect();
-    Ok(Finished { found, chunks, damaged, unrecorded, machine, trace })
+    Ok(Finished { found, chunks, damaged, unrecorded, peak_bytes, machine, trace })
 }
 
 /// The chunks of the trace, each counted once: parts of chunks have them together, while any other way

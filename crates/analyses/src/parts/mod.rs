@@ -10,12 +10,14 @@
 //! looking is, as for reuse distances. Caches depend on everything before, so that who asks for levels runs as one task.
 
 mod finish;
+mod memory;
 mod run;
 
 use memlode_trace::Trace;
 use serde::{Deserialize, Serialize};
 
 pub use finish::{Finished, finish};
+pub use memory::peak_memory;
 pub use run::Prepared;
 
 use crate::{Arguments, BadArgument, Reads, Run, all};

@@ -11,6 +11,7 @@ use memlode_machine::Machine;
 use memlode_trace::{ChunkRef, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::memory::peak_memory;
 use super::{Cut, Task, asked};
 use crate::bytes::Sealer;
 use crate::{BadArgument, Run, View};
@@ -26,6 +27,8 @@ pub(super) struct Head {
     pub damaged: Vec<String>,
     /// Executions of places that are not recorded, in those that it decoded.
     pub unrecorded: BTreeMap<u32, u64>,
+    /// Peak memory of the process, in bytes.
+    pub peak_bytes: Option<u64>,
 }
 
 /// The parts that belong together agree in this.
@@ -138,6 +141,7 @@ impl Task {
             chunks: replayed.chunks as u64,
             damaged: replayed.damaged.into_iter().map(|(_, error)| error.to_string()).collect(),
             unrecorded: replayed.unrecorded.into_iter().map(|(place, times)| (place.0, times)).collect(),
+            peak_bytes: peak_memory(),
         };
         let mut sealer = Sealer::new().value(&head);
         for state in states.iter().flatten() {

@@ -57,6 +57,9 @@ use crate::term;
 #[derive(Debug, Parser)]
 #[command(name = "memlode", version, max_term_width = 100, after_help = AFTER_HELP)]
 struct Cli {
+    /// Tell memlode's peak memory at the end, on standard error
+    #[arg(long, global = true, hide_short_help = true)]
+    memory: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -172,12 +175,15 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     }
     let parsed = memlode.try_get_matches_from(args).and_then(|given| {
         let cli = Cli::from_arg_matches(&given)?;
-        Ok((cli.command, given))
+        Ok((cli, given))
     });
-    let (command, given) = match parsed {
+    let (Cli { command, memory }, given) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
+    if memory {
+        crate::memory::want();
+    }
     let given = given.subcommand().map(|(_, given)| given);
     match command {
         Command::Cc { arguments } => crate::driver::run(crate::driver::toolchain::Language::C, arguments),

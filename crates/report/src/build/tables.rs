@@ -22,7 +22,7 @@ pub fn analysis(trace: &Trace, machine: &Machine, tables: &[Table], replayed: &R
 /// # Errors
 /// That nothing of the trace could be decoded.
 pub fn analysis_in_parts(finished: Finished) -> Result<model::Analysis, String> {
-    let Finished { trace, machine, found, chunks, damaged, unrecorded } = finished;
+    let Finished { trace, machine, found, chunks, damaged, unrecorded, .. } = finished;
     if let Some(first) = damaged.first().filter(|_| chunks == 0) {
         return Err(notes::nothing_in(&trace, first));
     }

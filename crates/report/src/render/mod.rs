@@ -10,4 +10,4 @@ pub mod svg;
 pub mod terminal;
 pub mod text;
 
-pub use sentences::note;
+pub use sentences::{note, peak_memory};

@@ -3,6 +3,13 @@
 use super::text::{bytes, count, printable};
 use crate::model::{Assumption, LevelRules, NotRecorded, Note, Pages};
 
+/// Returns the peak memory of a command, and of the largest process that looked at a part for it, both in bytes.
+pub fn peak_memory(own: Option<u64>, part: Option<u64>) -> String {
+    let own = own.map_or("not known here".into(), bytes);
+    let part = part.map(|part| format!(", and {} in the largest process that looked at a part", bytes(part)));
+    format!("peak memory: {own}{}", part.unwrap_or_default())
+}
+
 /// Returns a note as a sentence.
 pub fn note(note: &Note) -> String {
     match note {
