@@ -1,8 +1,13 @@
 """What the same analyses of a trace cost: one pass, processes of this machine, and Spark.
 
-    python3 -P bench/spark.py TRACE [--parts N] [--rounds N]
+    python3 -P bench/spark.py TRACE [--parts N] [--rounds N] [--rows FILE.parquet]
 
 CPU seconds of all processes together, the JVM and Python's workers among them; the start of the session stands apart.
+Behind these, one question (accesses by variable and thread) is asked in every way that there is, each in a process of
+its own: CPU seconds from the process's start to its end, and peak memory, where a page that several processes have
+counts once. --rows is what `memlode export TRACE --to FILE.parquet` wrote; if there is none, it is written first, and
+measured.
+
 Writes target/bench/spark.json. It runs in the environment that `make python` makes.
 """
 
@@ -10,6 +15,8 @@ import argparse
 import json
 import os
 import pathlib
+import resource
+import subprocess
 import sys
 import time
 
@@ -21,6 +28,35 @@ OUT = pathlib.Path(__file__).parents[1] / "target" / "bench" / "spark.json"
 QUESTIONS = ["accesses", "shared:rule=source", "reuse"]
 
 
+QUERY = "SELECT process, thread, type, member, variable, count(*) AS accesses FROM accesses GROUP BY ALL"
+# Programs that ask it; each prints the accesses that it counted. Their arguments: trace, rows, parts.
+HEAD = "import sys; trace, rows, parts = sys.argv[1], sys.argv[2], int(sys.argv[3]); "
+TABLE = "print(sum(row['accesses'] for row in found['accesses_by_variable'].rows))"
+WAYS = {
+    "local engine": f"import memlode; found = memlode.run(trace, 'accesses', parts=1, machine='generic'); {TABLE}",
+    "process pool": f"import memlode; found = memlode.run(trace, 'accesses', parts=parts, machine='generic'); {TABLE}",
+    "Spark": (
+        "import memlode.spark; from pyspark.sql import SparkSession; "
+        "spark = SparkSession.builder.master(f'local[{parts}]').config('spark.ui.enabled', 'false').getOrCreate(); "
+        f"found = memlode.spark.read(spark, trace, parts=parts).run('accesses'); {TABLE}; spark.stop()"
+    ),
+    "DuckDB, replayed": (
+        f"import memlode; found = memlode.open(trace).sql('{QUERY}', 'generic'); "
+        "print(sum(row[-1] for row in found.fetchall()))"
+    ),
+    "DuckDB, Parquet": (
+        "from memlode.query import Session; "
+        f"print(sum(row[-1] for row in Session(None, rows=rows).sql('{QUERY}').fetchall()))"
+    ),
+    "Polars, Parquet": (
+        "import polars; names = ['process', 'thread', 'type', 'member', 'variable']; "
+        "found = polars.scan_parquet(rows).group_by(names).len().collect(engine='streaming'); print(found['len'].sum())"
+    ),
+}
+EXPORT = "from memlode import parquet; import memlode; "
+EXPORT += "print(parquet.write_accesses(memlode.open(trace), rows, 'generic').rows)"
+
+
 def ticks(pid):
     """Clock ticks that a process and those it waited for have used, and its parent."""
     try:
@@ -30,23 +66,70 @@ def ticks(pid):
     return sum(map(int, fields[11:15])), int(fields[1])
 
 
-def cpu_seconds():
-    """CPU seconds of this process and all that it started."""
+def family(first):
+    """A process and all that it started, with the clock ticks of each."""
     known = {int(name): ticks(name) for name in os.listdir("/proc") if name.isdigit()}
-    mine, found = {os.getpid()}, 0
+    mine, found = {first} & set(known), 0
     while len(mine) != found:
         found = len(mine)
         mine |= {pid for pid, (_, parent) in known.items() if parent in mine}
-    return sum(known[pid][0] for pid in mine) / os.sysconf("SC_CLK_TCK")
+    return {pid: known[pid][0] for pid in mine}
 
 
-def measured(rounds, act):
+def cpu_seconds(first=None):
+    """CPU seconds of a process, or this one, and all that it started."""
+    return sum(family(first or os.getpid()).values()) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid):
+    """Bytes of a process that are in memory; a page that several have is divided among them."""
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
+
+
+def watched(program, *words):
+    """Runs a Python program: CPU seconds and peak memory with all that it starts, looked at 20 times a second."""
+    command = [sys.executable, "-P", "-c", HEAD + program, *map(str, words)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    cpu = memory = 0
+    while process.poll() is None:
+        cpu = max(cpu, cpu_seconds(process.pid))
+        memory = max(memory, sum(map(resident, family(process.pid))))
+        time.sleep(0.05)
+    if process.returncode != 0:
+        sys.exit(f"{program}: exit status {process.returncode}")
+    return {"cpu_s": cpu, "peak_bytes": memory, "accesses": int(process.stdout.read())}
+
+
+def ways(path, rows, parts, accesses):
+    """Asks one question in every way, and prints a table of the page."""
+    found = {} if rows.exists() else {"export to Parquet": watched(EXPORT, path, rows, parts)}
+    for name, program in WAYS.items():
+        found[name] = watched(program, path, rows, parts)
+    print(f"\n{'accesses by variable':20} {'CPU s':>8} {'peak MiB':>9}")
+    for name, row in found.items():
+        if row["accesses"] != accesses:
+            sys.exit(f"{name} counts {row['accesses']} accesses instead of {accesses}")
+        print(f"{name:20} {row['cpu_s']:8.1f} {row['peak_bytes'] / 2**20:9.0f}")
+    return found
+
+
+def used():
+    """CPU seconds of this process and of those that it waited for."""
+    both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
+def measured(rounds, act, clock=used):
     """The least CPU seconds, and the elapsed ones beside them."""
     best = None
     for _ in range(rounds):
-        cpu, began = cpu_seconds(), time.monotonic()
+        cpu, began = clock(), time.monotonic()
         act()
-        spent = cpu_seconds() - cpu, time.monotonic() - began
+        spent = clock() - cpu, time.monotonic() - began
         best = min(best or spent, spent)
     return best
 
@@ -56,6 +139,7 @@ def main():
     options.add_argument("trace")
     options.add_argument("--parts", type=int, default=os.cpu_count())
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rows", type=pathlib.Path)
     options = options.parse_args()
     path, parts, rounds = options.trace, options.parts, options.rounds
     table = memlode.run(path, "accesses", parts=1, machine="generic")["accesses_by_variable"]
@@ -68,7 +152,6 @@ def main():
     spark.range(1).count()
     session = cpu_seconds() - began
     trace = memlode.spark.read(spark, path, parts=parts)
-    trace.run(QUESTIONS[0])
 
     found = {"trace": path, "accesses": accesses, "parts": parts, "session_cpu_s": session, "questions": {}}
     print(f"{accesses / 1e6:.1f} M accesses, {parts} parts; the session's start takes {session:.1f} s of CPU")
@@ -76,12 +159,16 @@ def main():
     for question in QUESTIONS:
         one = measured(rounds, lambda: memlode.run(path, question, parts=1, machine="generic"))
         pool = measured(rounds, lambda: memlode.run(path, question, parts=parts, machine="generic"))
-        there = measured(rounds, lambda: trace.run(question))
+        # Workers that were idle for a minute have ended, and nobody counts what new ones need.
+        trace.run(question)
+        there = measured(rounds, lambda: trace.run(question), cpu_seconds)
         row = {"one_pass": one, "processes": pool, "spark": there}
         found["questions"][question] = row
         texts = " ".join(f"{cpu:7.2f} ({wall:5.2f})" for cpu, wall in row.values())
         print(f"{question:20} {texts}  {accesses / 1e6 / there[0]:6.1f}  {pool[0] / there[0]:.0%}")
+    spark.stop()
     OUT.parent.mkdir(parents=True, exist_ok=True)
+    found["ways"] = ways(path, options.rows or OUT.with_name(pathlib.Path(path).name + ".parquet"), parts, accesses)
     OUT.write_text(json.dumps(found, indent=1) + "\n")
 
 

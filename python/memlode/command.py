@@ -1,4 +1,4 @@
-"""What the command line asks of this package: `memlode sql`, and `memlode export` to Parquet."""
+"""What the command line asks of this package: `memlode sql`, `memlode spark`, and `memlode export` to Parquet."""
 
 import argparse
 import contextlib
@@ -34,7 +34,7 @@ def main(words: list[str]) -> int:
 def performed(options) -> int:
     """Does what the options say; returns the exit status, of errors, too."""
     try:
-        status = {"sql": sql, "export": export}[options.command](options)
+        status = {"sql": sql, "export": export, "spark": spark}[options.command](options)
         sys.stdout.flush()
         return status
     except _native.Error as why:
@@ -70,6 +70,9 @@ def parser() -> argparse.ArgumentParser:
     writes = each.add_parser("export", parents=[shared])
     writes.add_argument("--to", type=Path, required=True)
     writes.add_argument("--table", action="append", default=[])
+    submits = each.add_parser("spark", parents=[shared])
+    submits.add_argument("--print", action="store_true")
+    submits.add_argument("words", nargs="*")
     return commands
 
 
@@ -212,6 +215,13 @@ def show_arrow(found, options) -> None:
     with pyarrow.ipc.new_stream(sys.stdout.buffer, batches.schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
+
+
+def spark(options) -> int:
+    """Submits a script to Spark, with this package."""
+    from memlode.submit import submit
+
+    return submit(options.words, options.print)
 
 
 def export(options) -> int:

@@ -1,14 +1,18 @@
 """Traces in a local Spark: the figures of the local engine, to the digit, also where a worker is killed midway."""
 
+import json
 import os
 import pathlib
+import shlex
 import signal
+import subprocess
 import sys
 import unittest
 
 import memlode
 import memlode.spark
 import pyarrow as pa
+import pyspark
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -105,6 +109,93 @@ class Spark(unittest.TestCase):
         self.assertEqual(chunks.count(), sum(row["accesses"] for row in self.table("accesses", "accesses_by_line")))
         with self.assertRaisesRegex(ValueError, "no column `level`"):
             memlode.spark.rows(self.spark, self.path, cut="chunks", columns=["level"])
+
+
+# Says where executors have the package from, and asks a question.
+SCRIPT = """
+import json, sys
+import memlode.spark
+from pyspark.sql import SparkSession
+
+def place(number):
+    import memlode
+    return memlode.__file__
+
+if __name__ == "__main__":
+    spark = SparkSession.builder.getOrCreate()
+    places = spark.sparkContext.parallelize(range(2), 2).map(place).collect()
+    rows = memlode.spark.read(spark, sys.argv[1], parts=2).accesses_per_variable().collect()
+    print(json.dumps({"places": places, "accesses": sum(row.accesses for row in rows), "arguments": sys.argv[2:]}))
+    sys.exit(5)
+"""
+
+
+class Submit(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        local.Parts.setUpClass.__func__(cls)
+
+    @classmethod
+    def tearDownClass(cls):
+        local.Parts.tearDownClass.__func__(cls)
+
+    def submit(self, *words, **variables):
+        """Runs `memlode spark submit`, with nothing of this environment that says where Spark is."""
+        theirs = ("PYSPARK", "SPARK", "PYTHON")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
+        kept.update(MEMLODE_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1", **variables)
+        return subprocess.run(["memlode", "spark", "submit", *words], capture_output=True, text=True, env=kept)
+
+    def printed(self, *words, **variables):
+        """The words of the command line that would be run."""
+        done = self.submit("--print", *words, **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return shlex.split(done.stdout)
+
+    def test_executors_take_the_package_that_is_submitted(self):
+        script = pathlib.Path(self.folder.name, "asks.py")
+        script.write_text(SCRIPT)
+        # What runs for seconds is not worth a compiler's second look.
+        quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        options = ["--master", "local-cluster[1,1,1024]", "--driver-memory", "1g", "--driver-java-options", quick]
+        options += ["--conf", f"spark.executor.extraJavaOptions={quick}", "--conf", "spark.ui.enabled=false"]
+        # Spark's own folder gets files of its workers.
+        home = pathlib.Path(self.folder.name, "spark")
+        home.mkdir()
+        for entry in pathlib.Path(pyspark.__file__).parent.iterdir():
+            (home / entry.name).symlink_to(entry)
+        done = self.submit(*options, script, self.path, "--print", "--", "x", SPARK_HOME=str(home))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        found = json.loads(done.stdout.splitlines()[-1])
+        for place in found["places"]:
+            self.assertEqual(pathlib.Path(place).parts[-3:], ("memlode-package", "memlode", "__init__.py"))
+        table = memlode.run(self.path, "accesses", parts=1, machine="generic")["accesses_by_variable"]
+        self.assertEqual(found["accesses"], sum(row["accesses"] for row in table.rows))
+        self.assertEqual(found["arguments"], ["--print", "--", "x"])
+
+    def test_options_go_through_and_the_package_is_added_to_them(self):
+        name, path = f"memlode-{memlode.__version__}.zip#memlode-package", "spark.executorEnv.PYTHONPATH"
+        mine = ["--master", "yarn", "--supervise", "--archives", "e.tar.gz#e", "--conf", f"{path}=/lib", "--name=a b"]
+        command = self.printed(*mine, "s.py", "--archives", "-x")
+        self.assertEqual(pathlib.Path(command[0]), pathlib.Path(pyspark.__file__).parent / "bin" / "spark-submit")
+        self.assertEqual(command[1 : 1 + len(mine)], mine)
+        option, archives, conf, value, *script = command[1 + len(mine) :]
+        self.assertEqual((option, conf, script), ("--archives", "--conf", ["s.py", "--archives", "-x"]))
+        first, ours = archives.split(",")
+        self.assertEqual((first, ours.rpartition("/")[2]), ("e.tar.gz#e", name))
+        self.assertEqual(value, f"{path}=memlode-package:/lib")
+        self.assertEqual(len(self.printed("s.py")), 6)
+
+    def test_what_is_missing_is_said(self):
+        for words, variables, why in [
+            (["--master", "local"], {}, "there is no script to submit"),
+            (["--master"], {}, "--master of spark-submit has no value"),
+            (["s.py"], {"SPARK_HOME": "/nowhere"}, "SPARK_HOME is /nowhere, where there is no bin/spark-submit"),
+        ]:
+            done = self.submit("--print", *words, **variables)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, f"^memlode: error: .*{why}")
+        self.assertEqual(self.submit().returncode, 2)
 
 
 if __name__ == "__main__":

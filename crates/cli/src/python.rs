@@ -22,9 +22,10 @@ try:
 except ImportError as why:
     if not (why.name or '').startswith('memlode'):
         raise
+    needs = 'pyspark pandas pyarrow' if sys.argv[1] == 'spark' else 'duckdb pyarrow'
     sys.exit(
         f'memlode: error: `memlode {sys.argv[1]}` does this with memlode\\'s Python package, which {sys.executable} does '
-        f'not have: {sys.executable} -m pip install duckdb pyarrow and the wheel that `make dist` makes, or name a Python '
+        f'not have: {sys.executable} -m pip install {needs} and the wheel that `make dist` makes, or name a Python '
         'that has them with MEMLODE_PYTHON'
     )
 sys.exit(main(sys.argv[1:]))
@@ -37,7 +38,7 @@ sys.exit(main(sys.argv[1:]))
 pub fn become_python(what: &str, arguments: Vec<OsString>) -> Result<std::process::ExitCode> {
     let python = interpreter();
     let memory = memory::is_wanted().then_some("--memory");
-    let why = Command::new(&python).args(["-c", SCRIPT, what]).args(arguments).args(memory).exec();
+    let why = Command::new(&python).args(["-c", SCRIPT, what]).args(memory).args(arguments).exec();
     bail!(
         "`memlode {what}` does this with memlode's Python package, and {} cannot be run ({why}): name a Python \
          that has the package with {VARIABLE}",

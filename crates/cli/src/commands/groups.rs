@@ -11,7 +11,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Explain", &["sim", "timeline", "alias"]),
     ("Change", &["advise", "whatif", "diff", "budget"]),
     ("Measure", &["bench", "stat", "bias", "validate", "machine"]),
-    ("Data", &["record", "serve", "ctl", "replay", "export", "sql", "results", "dump", "check"]),
+    ("Data", &["record", "serve", "ctl", "replay", "export", "sql", "spark", "results", "dump", "check"]),
     ("Help", &["doctor", "guide", "completions"]),
 ];
 

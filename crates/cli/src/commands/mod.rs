@@ -33,6 +33,7 @@ pub mod run;
 mod sample;
 mod serve;
 mod sim;
+mod spark;
 mod sql;
 #[cfg(feature = "measure")]
 mod stat;
@@ -131,6 +132,7 @@ enum Command {
     Replay(replay::Args),
     Export(export::Args),
     Sql(sql::Args),
+    Spark(spark::Args),
     Timeline(timeline::Args),
     Whatif(whatif::Args),
     Advise(advise::Args),
@@ -201,6 +203,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         Command::Replay(args) => replay::run(args, given),
         Command::Export(args) => export::run(args),
         Command::Sql(args) => sql::run(args),
+        Command::Spark(args) => spark::run(args),
         Command::Timeline(args) => timeline::run(args, given),
         Command::Advise(args) => advise::run(args, given),
         Command::Budget(args) => budget::run(args),
