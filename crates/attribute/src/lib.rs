@@ -33,7 +33,7 @@ pub mod sharing;
 pub mod values;
 
 pub use count::engine::Engine;
-pub use count::map::{AddressMap, MappedPiece, ObjectRef};
+pub use count::map::{AddressMap, MappedPiece, ObjectRef, PlaceHint};
 pub use count::profiler::{LoadedGlobal, Profiler};
 pub use counts::Counts;
 pub use drive::heap_calls::{HeapCall, MadeBlock, first_uses, heap_calls, heap_calls_in};

@@ -82,6 +82,7 @@ proptest! {
                 Step::Free(_) => {}
                 Step::Find(address) => {
                     let found = objects.find(address);
+                    prop_assert_eq!(objects.slot_at(address), found, "at {:#x}", address);
                     let class = found.map(|slot| objects.class(slot));
                     prop_assert_eq!(class, naive.find(address), "at {:#x}", address);
                     // What allocators round up to counts as the block's, if nobody else has a part of it.

@@ -1,6 +1,6 @@
 //! The places of the bytes of moved objects.
 
-use memlode_attribute::{AddressMap, MappedPiece, ObjectRef};
+use memlode_attribute::{AddressMap, MappedPiece, ObjectRef, PlaceHint};
 use memlode_layout::{Layout, PagePlacement, PartPiece};
 use memlode_trace::event::ProcessId;
 use rustc_hash::FxHashMap;
@@ -180,6 +180,46 @@ impl AddressMap for Moved {
         }
     }
 
+    fn hint(&self, object: &ObjectRef<'_>) -> PlaceHint {
+        match self.place(object) {
+            Place::At(base) | Place::Edited(&MovedObject::Whole { base }) => PlaceHint::Whole { base },
+            Place::Edited(MovedObject::Parts { layout, bases, .. }) => match u32::try_from(*layout) {
+                Ok(layout) => PlaceHint::Parts { base: bases[0], layout },
+                Err(_) => PlaceHint::Unknown,
+            },
+            Place::Edited(_) => PlaceHint::Unknown,
+        }
+    }
+
+    fn map_to_one(
+        &self,
+        object: &ObjectRef<'_>,
+        hint: PlaceHint,
+        offset: u64,
+        bytes: u32,
+    ) -> Option<MappedPiece> {
+        match hint {
+            PlaceHint::Unknown => None,
+            PlaceHint::Whole { base } => {
+                Some(MappedPiece { offset, address: base + offset, bytes, is_link: false })
+            }
+            PlaceHint::Parts { base, layout } => {
+                let layout = &self.layouts[layout as usize];
+                let (element, within) = element_at(layout, offset);
+                let piece = layout.piece(element, within, bytes.into())?;
+                if piece.part == 0 {
+                    return Some(Parts { layout, bases: &[base], before: 0 }.placed(element, piece));
+                }
+                let Place::Edited(MovedObject::Parts { bases, elements_before, .. }) = self.place(object)
+                else {
+                    return None;
+                };
+                let parts = Parts { layout, bases, before: *elements_before };
+                layout.link().is_none().then(|| parts.placed(element, piece))
+            }
+        }
+    }
+
     fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64> {
         let spread = |element_bytes: u64, stride: u64| {
             let elements = (step as i64).checked_div(element_bytes as i64)?;
@@ -237,6 +277,13 @@ fn by_element(
     }
 }
 
+/// The element of an array that has the byte at an offset, and the byte's offset in it.
+fn element_at(layout: &Layout, offset: u64) -> (u64, u64) {
+    let size = layout.structure().bytes;
+    // Most objects are one element, and a division takes longer than all the rest.
+    if offset < size { (0, offset) } else { (offset / size, offset % size) }
+}
+
 /// The parts of one object.
 struct Parts<'m> {
     layout: &'m Layout,
@@ -248,7 +295,7 @@ impl Parts<'_> {
     fn map(&self, offset: u64, bytes: u64, pieces: &mut Vec<MappedPiece>) {
         let size = self.layout.structure().bytes;
         let end = offset + bytes;
-        let (element, within) = (offset / size, offset % size);
+        let (element, within) = element_at(self.layout, offset);
         // Almost every access is to one member.
         if let Some(piece) = self.layout.piece(element, within, bytes) {
             self.push(element, piece, &mut false, pieces);
@@ -270,21 +317,28 @@ impl Parts<'_> {
 
     /// Adds a piece, and before an element's first cold piece the link that leads there.
     fn push(&self, element: u64, piece: PartPiece, is_linked: &mut bool, pieces: &mut Vec<MappedPiece>) {
-        let size = self.layout.structure().bytes;
-        let offset = element * size + piece.was;
         if piece.part > 0
             && !*is_linked
             && let Some(link) = self.layout.link_piece(element)
         {
             *is_linked = true;
+            let offset = element * self.layout.structure().bytes + piece.was;
             let address = self.bases[0] + link.offset;
             pieces.push(MappedPiece { offset, address, bytes: link.bytes as u32, is_link: true });
         }
+        pieces.push(self.placed(element, piece));
+    }
+
+    fn placed(&self, element: u64, piece: PartPiece) -> MappedPiece {
         let before = match piece.part {
             0 => 0,
             part => self.layout.parts()[part].bytes(self.before),
         };
-        let address = self.bases[piece.part] + before + piece.offset;
-        pieces.push(MappedPiece { offset, address, bytes: piece.bytes as u32, is_link: false });
+        MappedPiece {
+            offset: element * self.layout.structure().bytes + piece.was,
+            address: self.bases[piece.part] + before + piece.offset,
+            bytes: piece.bytes as u32,
+            is_link: false,
+        }
     }
 }

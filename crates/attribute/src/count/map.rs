@@ -41,6 +41,25 @@ pub struct MappedPiece {
     pub is_link: bool,
 }
 
+/// A place of an object that is kept beside it, so that accesses need not look it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceHint {
+    /// It has to be looked up.
+    Unknown,
+    /// All of it begins here.
+    Whole {
+        /// Address of its first byte now.
+        base: u64,
+    },
+    /// It has another layout, the first of whose parts begins here.
+    Parts {
+        /// Address of the first part.
+        base: u64,
+        /// The map's number of the layout.
+        layout: u32,
+    },
+}
+
 /// Places the bytes of objects under another layout. It is called in replay order, but a result
 /// must not depend on earlier calls.
 ///
@@ -57,6 +76,23 @@ pub trait AddressMap: Send + Sync {
     /// Adds the pieces in which `bytes` of an object from `offset` on lie, in the order in which
     /// they are accessed. None if all of them are gone: then there is no access.
     fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>);
+
+    /// Where an object's bytes are. Called once per object.
+    fn hint(&self, _object: &ObjectRef<'_>) -> PlaceHint {
+        PlaceHint::Unknown
+    }
+
+    /// The one piece in which `bytes` of an object from `offset` on lie, if it is found quickly: that which
+    /// [`AddressMap::map`] adds, with no link before it. `hint` is the object's.
+    fn map_to_one(
+        &self,
+        _object: &ObjectRef<'_>,
+        _hint: PlaceHint,
+        _offset: u64,
+        _bytes: u32,
+    ) -> Option<MappedPiece> {
+        None
+    }
 
     /// Returns the new distance between bytes that were `step` apart (modulo 2^64), from `offset`
     /// on up to the offset `last`. With it, the accesses of a loop stay one record. `None` if the

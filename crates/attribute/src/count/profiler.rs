@@ -462,8 +462,17 @@ impl<E: Engine> Profiler<E> {
             false => stream.objects.class_at(access.address),
         };
         match class {
-            Some(class) if facts.key == key(stream.origin.context, class) => facts.cell,
-            _ => self.find_cell(stream.origin.context, class, &stream.stack, access),
+            Some(class) => self.cell_of(stream, class, access),
+            None => self.find_cell(stream.origin.context, None, &stream.stack, access),
+        }
+    }
+
+    /// The cell of an access to an object of a class.
+    pub(crate) fn cell_of(&mut self, stream: &Stream, class: ClassId, access: &Access) -> u32 {
+        let facts = &self.sites.facts[access.site.0 as usize];
+        match facts.key == key(stream.origin.context, class) {
+            true => facts.cell,
+            false => self.find_cell(stream.origin.context, Some(class), &stream.stack, access),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The class of memory, in units of eight bytes: a cache of results that took longer to find.
+//! The class or block of memory, in units of eight bytes: a cache of results that took longer to find.
 //!
 //! Almost every access needs the class of its memory, and most repeat an earlier question. A page
 //! that was looked up has a table of its granules here, so the result is two loads away; entries
@@ -102,14 +102,23 @@ impl Granules {
         first(table)
     }
 
+    /// Sets the class of an address's granule, or of all of its page.
+    pub fn keep(&mut self, address: u64, answer: u32, is_of_page: bool) {
+        if is_of_page {
+            self.put_page(address, answer);
+        } else {
+            self.put(address, answer);
+        }
+    }
+
     /// Sets the class of one granule.
-    pub fn put(&mut self, address: u64, answer: u32) {
+    fn put(&mut self, address: u64, answer: u32) {
         let table = self.own(address / PAGE);
         self.tables[first(table) + granule(address)] = answer;
     }
 
     /// Sets one class for all of an address's page.
-    pub fn put_page(&mut self, address: u64, answer: u32) {
+    fn put_page(&mut self, address: u64, answer: u32) {
         let page = address / PAGE;
         let table = match self.uniform.get(&answer) {
             Some(&table) => table,

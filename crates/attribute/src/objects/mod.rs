@@ -76,6 +76,8 @@ pub struct Objects {
     large: BTreeMap<u64, BlockSlot>,
     /// Classes already found.
     found: Granules,
+    /// Slots already found.
+    slots: Granules,
     /// First and last address of ranges that are all of one class.
     uniform: [(u64, u64); 4],
     /// The order of allocation of each slot's block, as far as it was set.
@@ -94,6 +96,7 @@ impl Default for Objects {
             pages: FxHashMap::default(),
             large: BTreeMap::new(),
             found: Granules::default(),
+            slots: Granules::default(),
             uniform: [NOWHERE; 4],
             orders: Vec::new(),
         }
@@ -113,6 +116,7 @@ impl Objects {
         self.found.set(base, end, class.0);
         self.uniform = [NOWHERE; 4];
         let slot = self.new_slot(Block { base, bytes, class, live: true });
+        self.slots.set(base, end, slot.0);
         if bytes >= LARGE {
             self.large.insert(base, slot);
         } else {
@@ -129,6 +133,7 @@ impl Objects {
     pub fn insert_global(&mut self, base: u64, bytes: u64, class: ClassId) {
         if bytes != 0 && base.checked_add(bytes).is_some() {
             self.found.set(base, base + bytes, UNSET);
+            self.slots.set(base, base + bytes, UNSET);
             self.uniform = [NOWHERE; 4];
             let slot = self.new_slot(Block { base, bytes, class, live: true });
             if let Some(alias) = self.large.insert(base, slot) {
@@ -178,27 +183,29 @@ impl Objects {
     #[cold]
     #[inline(never)]
     fn look(&mut self, address: u64) -> Option<ClassId> {
-        let first = address - address % GRANULE;
-        let last = first + (GRANULE - 1);
-        let starting = self.pages.get(&(first / PAGE)).and_then(|page| page.starting_at(granule(first)));
-        let mut owners = self.find(first).into_iter().chain(starting).chain(self.find(last));
-        let owners = owners.by_ref().chain(self.large.range(first..=last).map(|(_, &slot)| slot));
-        let mut classes =
-            owners.filter(|&slot| self.reaches(slot, first, last)).map(|slot| self.class(slot).0);
-        let one = classes.next().unwrap_or(NOBODY);
-        let answer = if classes.all(|class| class == one) { one } else { SHARED };
-        let page = first - first % PAGE;
-        let in_the_middle = |slot: BlockSlot| self.covers(slot, page, page + (PAGE - 1));
-        if !self.pages.contains_key(&(page / PAGE)) && self.find(first).is_some_and(in_the_middle) {
-            self.found.put_page(address, answer);
-        } else {
-            self.found.put(address, answer);
-        }
+        let (answer, is_of_page) = self.owner(address, |slot| self.class(slot).0);
+        self.found.keep(address, answer, is_of_page);
         match answer {
             NOBODY => None,
             SHARED => self.find(address).map(|slot| self.class(slot)),
             class => Some(ClassId(class)),
         }
+    }
+
+    /// What the blocks that have a part of an address's eight bytes have in common, [`NOBODY`] or
+    /// [`SHARED`]; and whether all of the page has it.
+    fn owner(&self, address: u64, common: impl Fn(BlockSlot) -> u32) -> (u32, bool) {
+        let first = address - address % GRANULE;
+        let last = first + (GRANULE - 1);
+        let starting = self.pages.get(&(first / PAGE)).and_then(|page| page.starting_at(granule(first)));
+        let mut owners = self.find(first).into_iter().chain(starting).chain(self.find(last));
+        let owners = owners.by_ref().chain(self.large.range(first..=last).map(|(_, &slot)| slot));
+        let mut found = owners.filter(|&slot| self.reaches(slot, first, last)).map(common);
+        let one = found.next().unwrap_or(NOBODY);
+        let answer = if found.all(|other| other == one) { one } else { SHARED };
+        let page = first - first % PAGE;
+        let in_the_middle = |slot: BlockSlot| self.covers(slot, page, page + (PAGE - 1));
+        (answer, !self.pages.contains_key(&(page / PAGE)) && self.find(first).is_some_and(in_the_middle))
     }
 
     /// Returns whether a block has all bytes of `first..=last`.
@@ -307,6 +314,26 @@ impl Objects {
         self.contains(slot, address).then_some(slot)
     }
 
+    /// The block that holds an address, as [`Objects::find`] finds it, from a cache of earlier results.
+    #[inline]
+    pub fn slot_at(&mut self, address: u64) -> Option<BlockSlot> {
+        match self.slots.at(address) {
+            NOBODY => None,
+            UNSET | SHARED => self.look_for_slot(address),
+            // A block may end within its last eight bytes.
+            slot => Some(BlockSlot(slot)).filter(|&slot| self.contains(slot, address)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_for_slot(&mut self, address: u64) -> Option<BlockSlot> {
+        let (answer, is_of_page) = self.owner(address, |slot| slot.0);
+        self.slots.keep(address, answer, is_of_page);
+        self.find(address)
+    }
+
+    #[inline]
     fn contains(&self, slot: BlockSlot, address: u64) -> bool {
         let block = &self.blocks[slot.0 as usize];
         address.wrapping_sub(block.base) < block.bytes
@@ -324,6 +351,7 @@ impl Objects {
     fn retire(&mut self, slot: BlockSlot) {
         let block = &mut self.blocks[slot.0 as usize];
         self.found.set(block.base, block.base + block.bytes, UNSET);
+        self.slots.set(block.base, block.base + block.bytes, UNSET);
         block.bytes = 0;
         if let Some(order) = self.orders.get_mut(slot.0 as usize) {
             *order = 0;

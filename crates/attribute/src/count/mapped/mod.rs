@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::count::engine::TakesFragments;
 use crate::count::gaps::GapWatch;
-use crate::count::map::{AddressMap, MappedPiece, ObjectRef};
+use crate::count::map::{AddressMap, MappedPiece, ObjectRef, PlaceHint};
 use crate::count::profiler::{Origin, Profiler, Stream};
 use crate::count::route::Route;
 use crate::count::single_line::SiteFacts;
@@ -33,7 +33,8 @@ pub(crate) struct Mapped<'m> {
     map: &'m dyn AddressMap,
     /// Sizes of types.
     type_bytes: Vec<u64>,
-    processes: FxHashMap<ProcessId, Blocks>,
+    /// Indexed by process.
+    processes: Vec<Blocks>,
     /// The places of stacks and of memory that no object has, if these are moved as well.
     rest: Option<Rest>,
     /// Pieces of the current access.
@@ -66,10 +67,16 @@ struct Block {
     base: u64,
     bytes: u64,
     class: ClassId,
-    allocation: Option<u64>,
-    element_bytes: Option<u64>,
+    /// Its number among those allocated; the last number of all if it was not allocated.
+    allocation: u64,
+    /// 0 if they are not known.
+    element_bytes: u64,
+    hint: PlaceHint,
     moves: bool,
 }
+
+/// The number of a block that was not allocated.
+const NOT_ALLOCATED: u64 = u64::MAX;
 
 /// A piece of an access, and the original address of its first byte.
 #[derive(Clone, Copy)]
@@ -86,7 +93,7 @@ impl<'m> Mapped<'m> {
         Mapped {
             map,
             type_bytes,
-            processes: FxHashMap::default(),
+            processes: Vec::new(),
             rest: map.places_the_rest().then(Rest::default),
             pieces: Vec::new(),
             answered: Vec::new(),
@@ -116,7 +123,7 @@ impl<'m> Mapped<'m> {
         if base == 0 {
             return;
         }
-        let blocks = self.processes.entry(stream.origin.process).or_default();
+        let blocks = self.blocks_of(stream.origin.process);
         let allocation = Some(blocks.allocated);
         blocks.allocated += 1;
         if let Some(slot) = stream.objects.find(base).filter(|&slot| stream.objects.block(slot).0 == base) {
@@ -138,26 +145,41 @@ impl<'m> Mapped<'m> {
         let of_type = ty.and_then(|ty| self.type_bytes.get(ty.0 as usize).copied());
         let element_bytes =
             [of_type, array].into_iter().flatten().find(|&size| size > 0 && bytes % size == 0);
-        let mut block = Block { base, bytes, class, allocation, element_bytes, moves: false };
+        let mut block = Block {
+            base,
+            bytes,
+            class,
+            allocation: allocation.unwrap_or(NOT_ALLOCATED),
+            element_bytes: element_bytes.unwrap_or(0),
+            hint: PlaceHint::Unknown,
+            moves: false,
+        };
         block.moves = self.map.moves(&block.named(profiler, stream.origin));
-        let known = &mut self.processes.entry(stream.origin.process).or_default().known;
+        block.hint = self.map.hint(&block.named(profiler, stream.origin));
+        let known = &mut self.blocks_of(stream.origin.process).known;
         known.resize(known.len().max(slot.0 as usize + 1), None);
         known[slot.0 as usize] = Some(block);
         block
+    }
+
+    fn blocks_of(&mut self, process: ProcessId) -> &mut Blocks {
+        let number = process.0 as usize;
+        if self.processes.len() <= number {
+            self.processes.resize_with(number + 1, Blocks::default);
+        }
+        &mut self.processes[number]
     }
 
     /// The block at an address, including global variables that were not looked up before.
     fn block_at<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
-        stream: &Stream,
+        stream: &mut Stream,
         address: u64,
     ) -> Option<Block> {
-        let slot = stream.objects.find(address)?;
-        let known = self
-            .processes
-            .get(&stream.origin.process)
-            .and_then(|blocks| *blocks.known.get(slot.0 as usize)?);
+        let slot = stream.objects.slot_at(address)?;
+        let blocks = self.processes.get(stream.origin.process.0 as usize);
+        let known = blocks.and_then(|blocks| *blocks.known.get(slot.0 as usize)?);
         let is_it = |block: &Block| {
             (block.base, block.bytes) == stream.objects.block(slot)
                 && block.class == stream.objects.class(slot)
@@ -169,7 +191,7 @@ impl<'m> Mapped<'m> {
     }
 
     /// Finds the pieces of an access.
-    fn resolve<E: TakesFragments>(&mut self, profiler: &Profiler<E>, stream: &Stream, access: &Access) {
+    fn resolve<E: TakesFragments>(&mut self, profiler: &Profiler<E>, stream: &mut Stream, access: &Access) {
         self.pieces.clear();
         // Behind the last address there is nothing.
         let last = access.address.saturating_add(u64::from(access.bytes.max(1)) - 1);
@@ -253,8 +275,45 @@ impl<'m> Mapped<'m> {
             self.touch(profiler, stream, access);
             return;
         }
+        if let Some((class, address, bytes)) = self.one_place(profiler, stream, access) {
+            let there = Access { address, bytes, ..*access };
+            if let Some(walks) = &mut self.looked_at {
+                walks.access(&there);
+            }
+            let cell = profiler.cell_of(stream, class, access);
+            profiler.touch(stream.origin, cell, &there);
+            return;
+        }
         self.resolve(profiler, stream, access);
         self.touch(profiler, stream, access);
+    }
+
+    /// The object's class, the address and the bytes of an access that lies in one object, and in one piece: as almost all do.
+    fn one_place<E: TakesFragments>(
+        &mut self,
+        profiler: &Profiler<E>,
+        stream: &mut Stream,
+        &Access { address, bytes, .. }: &Access,
+    ) -> Option<(ClassId, u64, u32)> {
+        let block = self.block_at(profiler, stream, address)?;
+        let offset = address - block.base;
+        if bytes > profiler.line_bytes || u64::from(bytes) > block.bytes - offset {
+            return None;
+        }
+        if !block.moves {
+            return Some((block.class, address, bytes));
+        }
+        let object = block.named(profiler, stream.origin);
+        let piece = self.map.map_to_one(&object, block.hint, offset, bytes)?;
+        debug_assert_eq!(self.pieces_of(&object, offset, bytes), [piece]);
+        Some((block.class, piece.address, piece.bytes))
+    }
+
+    /// The pieces of some bytes of an object.
+    fn pieces_of(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32) -> Vec<MappedPiece> {
+        let mut pieces = Vec::new();
+        self.map.map(object, offset, bytes, &mut pieces);
+        pieces
     }
 
     /// Simulates the pieces of an access.
@@ -323,7 +382,7 @@ impl<'m> Mapped<'m> {
     fn stride<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
-        stream: &Stream,
+        stream: &mut Stream,
         stride: &Stride,
         iterations: u64,
     ) -> Option<Stride> {
@@ -367,7 +426,7 @@ impl Mapped<'_> {
     fn look_at_loop<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
-        stream: &Stream,
+        stream: &mut Stream,
         (iterations, may_stay): (u64, bool),
         strides: &[Stride],
     ) {
@@ -402,12 +461,12 @@ impl Block {
         ObjectRef {
             process: origin.process,
             thread: origin.thread,
-            allocation,
+            allocation: (allocation != NOT_ALLOCATED).then_some(allocation),
             home,
             element,
             base,
             bytes,
-            element_bytes,
+            element_bytes: (element_bytes > 0).then_some(element_bytes),
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn views() -> Vec<Fact> {
             "causes",
             "Why accesses miss a level: shown are those that miss it for this cause, as memlode sim counts them over the \
              whole run. Of a thread, line and object, every stretch, and what misses the levels behind, has the same part \
-             of them.",
+             of them. Lines that another thread took are not among them: the view Threads has those.",
         ),
         ("no_causes", "Causes of misses can be chosen in a page for which they were simulated:"),
         ("unfiltered", "This view is of the whole run: filters change nothing here."),
