@@ -1,6 +1,6 @@
 """What the same analyses of a trace cost: one pass, processes of this machine, and Spark.
 
-    python3 -P bench/spark.py TRACE [--parts N] [--rounds N] [--rows FILE.parquet]
+    python3 -P bench/spark.py TRACE [--parts N] [--rounds N] [--rows FILE.parquet] [--question Q…]
 
 CPU seconds of all processes together, the JVM and Python's workers among them; the start of the session stands apart.
 Behind these, one question (accesses by variable and thread) is asked in every way that there is, each in a process of
@@ -101,19 +101,20 @@ def watched(program, *words):
         time.sleep(0.05)
     if process.returncode != 0:
         sys.exit(f"{program}: exit status {process.returncode}")
-    return {"cpu_s": cpu, "peak_bytes": memory, "accesses": int(process.stdout.read())}
+    return cpu, memory, int(process.stdout.read())
 
 
 def ways(path, rows, parts, accesses):
-    """Asks one question in every way, and prints a table of the page."""
-    found = {} if rows.exists() else {"export to Parquet": watched(EXPORT, path, rows, parts)}
-    for name, program in WAYS.items():
-        found[name] = watched(program, path, rows, parts)
+    """Asks one question in every way; returns a row for each."""
+    programs = WAYS if rows.exists() else {"export to Parquet": EXPORT, **WAYS}
+    found = []
     print(f"\n{'accesses by variable':20} {'CPU s':>8} {'peak MiB':>9}")
-    for name, row in found.items():
-        if row["accesses"] != accesses:
-            sys.exit(f"{name} counts {row['accesses']} accesses instead of {accesses}")
-        print(f"{name:20} {row['cpu_s']:8.1f} {row['peak_bytes'] / 2**20:9.0f}")
+    for name, program in programs.items():
+        cpu, peak, counted = watched(program, path, rows, parts)
+        if counted != accesses:
+            sys.exit(f"{name} counts {counted} accesses instead of {accesses}")
+        print(f"{name:20} {cpu:8.1f} {peak / 2**20:9.0f}", flush=True)
+        found.append({"name": name, "cpu_s": round(cpu, 2), "peak_mib": round(peak / 2**20, 1)})
     return found
 
 
@@ -140,6 +141,7 @@ def main():
     options.add_argument("--parts", type=int, default=os.cpu_count())
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--rows", type=pathlib.Path)
+    options.add_argument("--question", action="append", help="one of these alone, and not the ways to ask")
     options = options.parse_args()
     path, parts, rounds = options.trace, options.parts, options.rounds
     table = memlode.run(path, "accesses", parts=1, machine="generic")["accesses_by_variable"]
@@ -156,19 +158,21 @@ def main():
     found = {"trace": path, "accesses": accesses, "parts": parts, "session_cpu_s": session, "questions": {}}
     print(f"{accesses / 1e6:.1f} M accesses, {parts} parts; the session's start takes {session:.1f} s of CPU")
     print(f"{'CPU s (elapsed s)':20} {'one pass':>15} {'processes':>15} {'Spark':>15}  M/s of CPU; processes/Spark")
-    for question in QUESTIONS:
+    for question in options.question or QUESTIONS:
         one = measured(rounds, lambda: memlode.run(path, question, parts=1, machine="generic"))
         pool = measured(rounds, lambda: memlode.run(path, question, parts=parts, machine="generic"))
-        # Workers that were idle for a minute have ended, and nobody counts what new ones need.
-        trace.run(question)
+        # Workers that were idle for a minute end now, and not while others are measured.
+        spark.range(0, parts, 1, parts).mapInArrow(lambda batches: batches, "id long").count()
         there = measured(rounds, lambda: trace.run(question), cpu_seconds)
         row = {"one_pass": one, "processes": pool, "spark": there}
         found["questions"][question] = row
         texts = " ".join(f"{cpu:7.2f} ({wall:5.2f})" for cpu, wall in row.values())
-        print(f"{question:20} {texts}  {accesses / 1e6 / there[0]:6.1f}  {pool[0] / there[0]:.0%}")
+        print(f"{question:20} {texts}  {accesses / 1e6 / there[0]:6.1f}  {pool[0] / there[0]:.0%}", flush=True)
     spark.stop()
     OUT.parent.mkdir(parents=True, exist_ok=True)
-    found["ways"] = ways(path, options.rows or OUT.with_name(pathlib.Path(path).name + ".parquet"), parts, accesses)
+    if not options.question:
+        rows = options.rows or OUT.with_name(pathlib.Path(path).name + ".parquet")
+        found["programs"] = ways(path, rows, parts, accesses)
     OUT.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -49,7 +49,8 @@ def found() -> Path:
         if installed.is_file():
             return installed
     if on_path := shutil.which("spark-submit"):
-        return Path(on_path)
+        # Where a link leads: Spark is around its script.
+        return Path(on_path).resolve()
     raise _native.Error(
         f"there is no spark-submit: set SPARK_HOME to a Spark, or {sys.executable} -m pip install pyspark"
     )
@@ -86,7 +87,7 @@ def with_package(words: list[str], archive: Path) -> list[str]:
 
 def environment(words: list[str], spark_submit: Path) -> dict[str, str]:
     """The environment of spark-submit: its driver is this Python, and so are workers on this machine."""
-    mine = dict(os.environ, SPARK_HOME=str(spark_submit.resolve().parents[1]))
+    mine = dict(os.environ, SPARK_HOME=str(spark_submit.parents[1]))
     mine.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     masters = [value for name, value in options_of(words)[0] if name == "--master"]
     if not masters or masters[-1].startswith("local"):

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use memlode_trace::format::ChunkHeader;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -54,7 +55,7 @@ fn assert_parts_say(trace: &Path, run: &impl Fn(&[&str]) -> String, note: &Value
         let theirs = notes.iter().find(|note| note["id"] == "not_recorded");
         assert_eq!(theirs, Some(note), "{analysis} in {processes} processes");
     }
-    let chunks = fs::read(trace.join("chunks.mlx")).expect("an index of chunks").len() / 64;
+    let chunks = fs::read(trace.join("chunks.mlx")).expect("an index of chunks").len() / ChunkHeader::BYTES;
     assert!(chunks > 2, "{chunks} chunks, so that several parts of chunks have something to count");
 }
 

@@ -172,6 +172,7 @@ class Submit(unittest.TestCase):
         table = memlode.run(self.path, "accesses", parts=1, machine="generic")["accesses_by_variable"]
         self.assertEqual(found["accesses"], sum(row["accesses"] for row in table.rows))
         self.assertEqual(found["arguments"], ["--print", "--", "x"])
+        self.assertTrue((home / "work").is_dir(), "SPARK_HOME is where Spark was told that it is")
 
     def test_options_go_through_and_the_package_is_added_to_them(self):
         name, path = f"memlode-{memlode.__version__}.zip#memlode-package", "spark.executorEnv.PYTHONPATH"

@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("bursts", "bursts-granite-rapids-2-cores.json"),
     ("engine", "engine-epyc-2-cores.json"),
     ("engine-zen1", "engine-epyc-zen1-2-cores.json"),
+    ("spark", "spark-granite-rapids-2-cores.json"),
 ];
 
 /// A table: its name, the results file, and its columns: heading, column of the file, decimals, unit.
@@ -30,6 +31,11 @@ struct Table {
 }
 
 const TABLES: &[Table] = &[
+    Table {
+        name: "ways",
+        file: "spark",
+        columns: &[("CPU seconds", "cpu_s", 1, ""), ("peak memory", "peak_mib", 0, " MiB")],
+    },
     Table {
         name: "recording",
         file: "record",
@@ -196,7 +202,7 @@ fn quoted(text: &str, results: &Results) -> Result<String> {
             let decimals = old.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             out.truncate(digits);
             out += &format!("{value:.decimals$}");
-        } else if source.starts_with("record") || source.starts_with("engine") {
+        } else if ["record", "engine", "spark"].iter().any(|name| source.starts_with(name)) {
             bail!("<!--{source}--> is no source: FILE/PROGRAM/COLUMN");
         }
         out += &format!("<!--{source}-->");

@@ -18,7 +18,7 @@ pub fn without_hash(linkage: &str) -> String {
 /// The ends of the names of functions that clang and flang make of the bodies of OpenMP's regions.
 const PARALLEL: [&str; 2] = [".omp_outlined", "..omp_par"];
 
-/// What stands between the name of a parallel region and the line where it begins.
+/// Words between the name of a parallel region and the line where it begins.
 const REGION_LINE: &str = " at line ";
 
 /// The name of a parallel region that begins at a line of its file.
