@@ -1,8 +1,9 @@
 """What samples of plain programs know of their data, and whether it is true: python3 bench/names_of_samples.py [NAME…]
 
 The programs of tests/real are built without memlode, by clang-22 and by gcc with -O2 -g (Rust by cargo), and sampled at
-their workloads. `typed` is the part of the samples at the program's own memory instructions that has a type or
-variable, `member` the part with a member. The truth are the site tables of the same sources built with memlode: a
+their workloads. Of the samples at the program's own memory instructions, `stack` is the part that saves or restores
+registers and return addresses, which have no type; `typed` is the part with a type or variable, `of able` the same of
+those that are not `stack`, and `member` the part with a member. The truth are the site tables of the same sources built with memlode: a
 sample agrees if a site of its line, kind and size, of clang's also of its column, has its type and member. `agreement`
 is the part of the samples that do, of those where both say something; `compared` is how many these are. Writes
 target/bench/typing.json.
@@ -90,11 +91,12 @@ def measure(name, kind, differences):
     has_columns = kind == "typing-clang"
     truth = sites(name, has_columns)
     rows = sampled(name, kind)
-    typed = member = compared = agree = 0
+    typed = member = stack = compared = agree = 0
     for row in rows:
         is_typed = bool(row["type"] or row["variable"])
         typed += is_typed
         member += bool(row["member"])
+        stack += row["untyped"] == "Stack"
         column = row["column"] if has_columns else ""
         claim = (row["type"] or "-", row["member"] or "-")
         key = (pathlib.PurePath(row["file"]).name, row["line"], column, row["bytes"], row["kind"])
@@ -107,7 +109,9 @@ def measure(name, kind, differences):
                 differences[(name, kind, ":".join(key[:2]), claim, tuple(sorted(known))[:3])] += 1
     return {
         "samples": len(rows),
+        "stack": stack / len(rows),
         "typed": typed / len(rows),
+        "typed_of_able": typed / max(1, len(rows) - stack),
         "member": member / len(rows),
         "compared": compared,
         "agreement": agree / compared if compared else None,
@@ -122,7 +126,8 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     real.fetch()
     found, differences = {}, collections.Counter()
-    print(f"{'program':10}{'compiler':10}{'samples':>9}{'typed':>8}{'member':>8}{'compared':>10}{'agreement':>11}")
+    heads = f"{'program':10}{'compiler':10}{'samples':>9}{'stack':>8}{'typed':>8}{'of able':>9}{'member':>8}"
+    print(f"{heads}{'compared':>10}{'agreement':>11}")
     for name in options.names:
         for kind in ("typing-clang", "typing-gcc")[: 1 if name.startswith("rust") else 2]:
             row = measure(name, kind, differences)
@@ -130,8 +135,8 @@ def main():
             found[f"{name} {compiler}"] = row
             agreement = "-" if row["agreement"] is None else f"{row['agreement']:.1%}"
             print(
-                f"{name:10}{compiler:10}{row['samples']:9}{row['typed']:8.1%}{row['member']:8.1%}"
-                f"{row['compared']:10}{agreement:>11}",
+                f"{name:10}{compiler:10}{row['samples']:9}{row['stack']:8.1%}{row['typed']:8.1%}"
+                f"{row['typed_of_able']:9.1%}{row['member']:8.1%}{row['compared']:10}{agreement:>11}",
                 flush=True,
             )
     for difference, count in differences.most_common(options.differences):

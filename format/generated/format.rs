@@ -130,6 +130,8 @@ pub mod untyped {
     pub const OTHER_MEMORY: u8 = 8;
     /// where no variable lies
     pub const STATIC_MEMORY: u8 = 9;
+    /// a register or return address that is saved or restored
+    pub const STACK: u8 = 10;
 }
 
 /// Properties of a block in the section `blocks` of a chunk (bit set).

@@ -75,6 +75,7 @@
 #define MEMLODE_UNTYPED_FRAME 7 // the frame, where no variable lies
 #define MEMLODE_UNTYPED_OTHER_MEMORY 8 // of the thread's own, or that of which vectors have the addresses
 #define MEMLODE_UNTYPED_STATIC_MEMORY 9 // where no variable lies
+#define MEMLODE_UNTYPED_STACK 10 // a register or return address that is saved or restored
 
 // Properties of a block in the section `blocks` of a chunk (bit set).
 #define MEMLODE_SAMPLED_BLOCK_FLAG_MAPPED 1 // it was mapped, and is no block of the heap

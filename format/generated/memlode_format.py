@@ -68,6 +68,7 @@ UNTYPED_UNTYPED_POINTER = 6  # to something without a type: `void *`
 UNTYPED_FRAME = 7  # the frame, where no variable lies
 UNTYPED_OTHER_MEMORY = 8  # of the thread's own, or that of which vectors have the addresses
 UNTYPED_STATIC_MEMORY = 9  # where no variable lies
+UNTYPED_STACK = 10  # a register or return address that is saved or restored
 
 # Properties of a block in the section `blocks` of a chunk (bit set).
 SAMPLED_BLOCK_FLAG_MAPPED = 1  # it was mapped, and is no block of the heap

@@ -150,6 +150,30 @@ fn programs_that_fork_are_followed() {
     assert_eq!(first, "price_block", "{report:#}");
 }
 
+/// Tests that callers are right stand where these are found.
+#[test]
+fn stacks_are_copied_where_a_program_keeps_no_frame_pointers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = gallery("pricing-scan/before.c");
+    let said = |how: &[&str], option: &str| {
+        let program = built(&folder, "gcc", &["-g", option], &source);
+        let mut sample = memlode();
+        sample.args(["sample", "--rate", "20000"]).args(how).arg("--").arg(&program);
+        let output = sample.output().expect("runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let is_copied = stderr(&output).contains("keeps no frame pointers: callers by unwind tables");
+        assert!(!is_copied || stdout(&output).contains("called by main"), "{}", stdout(&output));
+        is_copied
+    };
+    assert!(said(&[], "-fomit-frame-pointer"));
+    assert!(!said(&[], "-fno-omit-frame-pointer"));
+    assert!(!said(&["--call-graph", "dwarf,1K"], "-fomit-frame-pointer"), "it was chosen");
+    for bad in ["dwarf,33K", "dwarf,100", "fp,2K", "lbr", ""] {
+        let output = memlode().args(["sample", "--call-graph", bad, "--", "true"]).output().expect("runs");
+        assert_eq!(output.status.code(), Some(2), "{bad}");
+    }
+}
+
 /// A process that runs until the end of a test.
 struct Running(Child);
 

@@ -83,6 +83,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("perf-event2", &["sample", "counters"]),
     ("iced-x86", &["symbols"]),
     ("gimli", &["symbols"]),
+    ("framehop", &["symbols"]),
     ("addr2line", &["symbols"]),
     ("hmac", &["wire"]),
     ("md-5", &["report"]),

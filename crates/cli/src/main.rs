@@ -10,6 +10,7 @@ mod advised;
 mod analyse;
 mod args;
 mod baseline;
+mod call_graph;
 mod child;
 mod code;
 mod commands;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use memlode_report::names::demangle;
 use memlode_trace::event::ThreadId;
-use memlode_trace::sampled::{InstructionFrame, SampledInstruction, SampledRecording, StoredSample};
+use memlode_trace::sampled::{
+    InstructionFrame, SampledInstruction, SampledRecording, StoredSample, untyped_word,
+};
 
 use crate::columns::{Columns, ExportedTable};
 use crate::stacks::{StackFrame, StackFunction, StackMetric, StackSample, Stacks};
@@ -32,6 +34,7 @@ pub fn table(recording: &SampledRecording) -> ExportedTable {
     columns.maybe_text("variable", at().map(|at| at.variable.as_ref()));
     columns.maybe_text("type", at().map(|at| at.ty.as_ref()));
     columns.maybe_text("member", at().map(|at| at.member.as_ref()));
+    columns.maybe_text("untyped", at().map(|at| untyped_word(at.untyped)));
     columns.maybe_text("file", at().map(|at| Some(&at.frames.first()?.file).filter(|file| !file.is_empty())));
     columns.maybe_u32("line", frame(|frame| frame.line));
     columns.maybe_u32("column", frame(|frame| frame.column));

@@ -1,6 +1,6 @@
 //! Samples of a process that runs already, with all its threads and all that it starts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -15,10 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::Error;
-use crate::live::{Opened, PAUSE, Rings, is_sampled, keeping, layout};
+use crate::live::{Opened, Rings, is_sampled, keeping};
 use crate::records::{Record, RecordEvent};
 use crate::tally::Sampled;
 use crate::tiers::{SampledEvent, ranges};
+use crate::unwinding::Unwinding;
 
 /// Bytes of the longest list of maps that is read.
 const MOST_MAPS: u64 = 64 << 20;
@@ -36,12 +37,12 @@ pub fn attach(
     let process = find(pid)?;
     // The counters are open as long as these live.
     let Opened { others: _others, samplers } = open(pid, events)?;
-    let mut rings = Rings::new(layout(events), samplers);
-    let mut tally = keeping(events);
+    let mut rings = Rings::of(events, samplers);
+    let mut tally = keeping(events).with_unwinding(Unwinding::new(root_of(pid), HashMap::new()));
     maps(pid)?.into_iter().for_each(|record| tally.take(record));
     let begun = Instant::now();
     while !stop.load(Ordering::Relaxed) && longest.is_none_or(|longest| begun.elapsed() < longest) {
-        let has_ended = has_ended(&process);
+        let has_ended = has_ended(&process, rings.pause);
         rings.look(&mut |record| tally.take(record));
         if has_ended {
             break;
@@ -64,8 +65,8 @@ fn find(pid: u32) -> Result<OwnedFd, Error> {
 }
 
 /// Waits a moment, and returns whether the process has ended.
-fn has_ended(process: &OwnedFd) -> bool {
-    let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE.as_nanos() as i64 };
+fn has_ended(process: &OwnedFd, pause: Duration) -> bool {
+    let pause = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&pause)).is_ok_and(|ended| ended > 0)
 }
 

@@ -32,6 +32,8 @@ pub struct EventAttributes {
     pub flags: u64,
     /// The fields of records.
     pub layout: RecordLayout,
+    /// Bytes of the stack that are copied for each sample, where its layout has them: a multiple of 8.
+    pub stack_bytes: u32,
 }
 
 /// Bits of [`EventAttributes::flags`].
@@ -67,7 +69,8 @@ impl EventAttributes {
         };
         let (kind, config, period) = (u64_at(0) as u32, u64_at(8), u64_at(16));
         let (config1, config2) = (u64_at(56), u64_at(64));
-        Some(EventAttributes { kind, config, config1, config2, period, flags, layout })
+        let stack_bytes = u64_at(88) as u32;
+        Some(EventAttributes { kind, config, config1, config2, period, flags, layout, stack_bytes })
     }
 
     /// Returns how near the event a sample's instruction is: 0 anywhere behind it, 1 a constant distance, 2 and 3 at it.

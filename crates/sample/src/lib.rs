@@ -33,6 +33,7 @@ mod sites;
 mod skid;
 mod summary;
 mod tally;
+mod unwinding;
 
 pub use attach::{attach, root_of};
 pub use blocks::{BlockChange, BlockEvent, BlockNotes, KeptBlocks};
@@ -50,3 +51,4 @@ pub use share::SampleShare;
 pub use skid::Skid;
 pub use summary::{name, report};
 pub use tally::{Sampled, SampledPlace, Tally};
+pub use unwinding::Unwinding;

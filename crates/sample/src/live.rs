@@ -21,7 +21,7 @@ use crate::tiers::{SampledEvent, event_builder};
 /// Bytes of each processor's ring: what an ordinary user may lock, and more than a second of samples.
 pub(crate) const RING_BYTES: usize = 256 << 10;
 /// Between two looks at the rings.
-pub(crate) const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// From `linux/perf_event.h`: lets an event write into another one's ring.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
@@ -91,7 +91,7 @@ pub fn sample_events<T, E: From<Error>>(
     for cpu in processors().into_iter().filter(|cpu| is_sampled(events, *cpu)) {
         opened.add(events, None, cpu).map_err(Error::refused)?;
     }
-    let mut rings = Rings::new(layout(events), opened.samplers);
+    let mut rings = Rings::of(events, opened.samplers);
     let begun = Instant::now();
     let mut noted = Noted { notes: blocks, waiting: Default::default() };
     let between = |tally: &mut Tally, is_last: bool| noted.look(tally, is_last);
@@ -103,13 +103,26 @@ pub fn sample_events<T, E: From<Error>>(
 }
 
 /// The fields of samples: the same of all events that are written.
-pub(crate) fn layout(events: &[Vec<SampledEvent>]) -> RecordLayout {
+fn layout(events: &[Vec<SampledEvent>]) -> RecordLayout {
     events.iter().find_map(|group| Some(group.last()?.attributes.layout)).unwrap_or_default()
 }
 
 /// Returns whether a processor has the unit of one of the events.
 pub(crate) fn is_sampled(events: &[Vec<SampledEvent>], processor: usize) -> bool {
     events.iter().flatten().any(|event| event.is_on(processor))
+}
+
+/// Between two looks at the rings, so that samples with copies of stacks fill at most half of one.
+fn pause(events: &[Vec<SampledEvent>]) -> Duration {
+    const OTHER_FIELDS: u64 = 256;
+    let bytes = |event: &SampledEvent| {
+        let of = &event.attributes;
+        let period = of.period.max(1);
+        let rate = if of.flags & flag::RATE == 0 { 1_000_000_000 / period } else { period };
+        rate.max(1).saturating_mul(u64::from(of.stack_bytes) + OTHER_FIELDS)
+    };
+    let most: u64 = events.iter().filter_map(|group| group.last()).map(bytes).sum();
+    PAUSE.min(Duration::from_micros(RING_BYTES as u64 / 2 * 1_000_000 / most.max(1)))
 }
 
 /// Keeps samples of events, which stand for what they say, or for as much as lies between two of them.
@@ -242,11 +255,18 @@ pub(crate) struct Rings {
     waiting: Vec<Record>,
     /// The latest time of the last look.
     newest: u64,
+    /// Between two looks.
+    pub(crate) pause: Duration,
 }
 
 impl Rings {
-    pub(crate) fn new(layout: RecordLayout, samplers: Vec<Sampler>) -> Rings {
-        Rings { layout, samplers, waiting: Vec::new(), newest: 0 }
+    fn new(layout: RecordLayout, samplers: Vec<Sampler>) -> Rings {
+        Rings { layout, samplers, waiting: Vec::new(), newest: 0, pause: PAUSE }
+    }
+
+    /// Rings of events.
+    pub(crate) fn of(events: &[Vec<SampledEvent>], samplers: Vec<Sampler>) -> Rings {
+        Rings { pause: pause(events), ..Rings::new(layout(events), samplers) }
     }
 
     /// Empties the rings. Records up to the latest one of the last call are passed on: everything
@@ -322,7 +342,7 @@ fn drained<T, S: Send>(
             while !done.load(Ordering::Acquire) {
                 rings.look(&mut |record| take(&mut found, record));
                 between(&mut found, false);
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(rings.pause);
             }
             rings.finish(&mut |record| take(&mut found, record));
             between(&mut found, true);

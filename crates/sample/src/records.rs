@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use memlode_symbols::GeneralRegisters;
+use memlode_symbols::call_stack::FrameRegisters;
+use memlode_symbols::instruction::Register;
 
 /// Bits of a sample's type, from `linux/perf_event.h`, in the order in which their fields lie.
 pub mod field {
@@ -117,6 +119,17 @@ pub struct SampleRecord {
     pub code_page_bytes: Option<u64>,
     /// General registers, if all were recorded: of the program, or else where the event was.
     pub registers: Option<Box<GeneralRegisters>>,
+    /// A copy of the stack, if one was recorded with the program's registers.
+    pub stack: Option<Box<StackCopy>>,
+}
+
+/// The upper part of a program's stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackCopy {
+    /// The program's instruction, stack pointer and rbp.
+    pub registers: FrameRegisters,
+    /// The bytes from the stack pointer on.
+    pub bytes: Vec<u8>,
 }
 
 /// A sample's latency.
@@ -176,7 +189,7 @@ pub enum RecordEvent {
 /// Takes fields from the front of a record.
 struct Fields<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl<'a> Fields<'a> {
     fn u64(&mut self) -> Option<u64> {
         let (head, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -191,6 +204,14 @@ impl Fields<'_> {
     fn skip(&mut self, bytes: u64) -> Option<()> {
         self.0 = self.0.get(usize::try_from(bytes).ok()?..)?;
         Some(())
+    }
+
+    /// Takes a word, and the number of bytes that it says.
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let bytes = self.u64()?;
+        let (head, rest) = self.0.split_at_checked(usize::try_from(bytes).ok()?)?;
+        self.0 = rest;
+        Some(head)
     }
 
     fn skip_words(&mut self, words: u64) -> Option<()> {
@@ -361,15 +382,16 @@ impl RecordLayout {
     }
 
     fn tail(&self, fields: &mut Fields<'_>, sample: &mut SampleRecord) -> Option<()> {
+        let mut instruction = sample.ip;
         if self.has(field::REGS_USER) {
-            sample.registers = registers(fields, self.regs_user)?;
+            sample.registers = registers(fields, self.regs_user, &mut instruction)?;
         }
         if self.has(field::STACK_USER) {
-            let bytes = fields.u64()?;
-            fields.skip(bytes)?;
-            if bytes > 0 {
-                fields.u64()?;
-            }
+            let bytes = fields.bytes()?;
+            // Fewer may have been there to copy.
+            let copied = if bytes.is_empty() { 0 } else { fields.u64()? };
+            let bytes = &bytes[..bytes.len().min(usize::try_from(copied).unwrap_or(usize::MAX))];
+            sample.stack = stack(instruction, sample.registers.as_deref(), bytes);
         }
         if self.has(field::WEIGHT) {
             sample.weight = Some(SampleWeight::Whole(fields.u64()?));
@@ -384,7 +406,7 @@ impl RecordLayout {
             fields.u64()?;
         }
         if self.has(field::REGS_INTR) {
-            let found = registers(fields, self.regs_intr)?;
+            let found = registers(fields, self.regs_intr, &mut 0)?;
             sample.registers = sample.registers.take().or(found);
         }
         if self.has(field::PHYS_ADDR) {
@@ -403,9 +425,23 @@ impl RecordLayout {
     }
 }
 
-/// Reads the registers of a mask. The outer `None` is a record that is too short.
-fn registers(fields: &mut Fields<'_>, mask: u64) -> Option<Option<Box<GeneralRegisters>>> {
+/// The program's stack as far as it was copied, if its registers were, too.
+fn stack(instruction: u64, registers: Option<&GeneralRegisters>, bytes: &[u8]) -> Option<Box<StackCopy>> {
+    let of = |register: Register| Some(registers?.general[usize::from(register.0)]);
+    let (stack, frame) = (of(Register::STACK)?, of(Register::FRAME)?);
+    let registers = FrameRegisters { instruction, stack, frame, is_next: true };
+    (!bytes.is_empty()).then(|| Box::new(StackCopy { registers, bytes: bytes.to_vec() }))
+}
+
+/// Reads the registers of a mask, and the instruction if it is among them. The outer `None` is a record that is too
+/// short.
+fn registers(
+    fields: &mut Fields<'_>,
+    mask: u64,
+    instruction: &mut u64,
+) -> Option<Option<Box<GeneralRegisters>>> {
     const ABI_64: u64 = 2;
+    const INSTRUCTION: u32 = 8;
     let abi = fields.u64()?;
     if abi == 0 {
         return Some(None);
@@ -415,6 +451,9 @@ fn registers(fields: &mut Fields<'_>, mask: u64) -> Option<Option<Box<GeneralReg
         let value = fields.u64()?;
         if let Some(general) = GENERAL.iter().position(|bit| *bit == number) {
             found.general[general] = value;
+        }
+        if number == INSTRUCTION {
+            *instruction = value;
         }
     }
     let is_whole = abi == ABI_64 && mask & GENERAL_REGISTERS == GENERAL_REGISTERS;

@@ -228,6 +228,8 @@ pub struct SampleCoverage {
     pub member: SampleShare,
     /// The share of time at instructions whose data has the names that memlode's compiler wrote down.
     pub compiled: SampleShare,
+    /// The share of time at instructions that save or restore registers and return addresses: these can have no type.
+    pub stack: SampleShare,
 }
 
 /// The time at memory instructions whose data has no type, for one reason.

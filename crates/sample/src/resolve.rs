@@ -158,6 +158,8 @@ struct Code {
     /// The module of memory that no file is mapped to.
     no_file: Option<u32>,
     skid: u8,
+    /// Callers are known by tables, not by frame pointers.
+    is_unwound: bool,
     places: HashMap<FilePlace, Place>,
     calls: HashMap<FilePlace, Option<InstructionId>>,
     /// Numbers by module and address; calls have addresses of their own.
@@ -206,6 +208,7 @@ impl Code {
             sites,
             no_file,
             skid: source.skid,
+            is_unwound: sampled.unwound > 0,
             places: HashMap::new(),
             calls: HashMap::new(),
             instructions: HashMap::new(),
@@ -289,7 +292,8 @@ impl Code {
         let instruction = match program {
             None => Some(nameless(at.offset)),
             Some(program) => {
-                let address = program.address_of(at.offset).filter(|address| is_in_call(program, *address));
+                let is_one = |address: &u64| self.is_unwound || is_in_call(program, *address);
+                let address = program.address_of(at.offset).filter(is_one);
                 let of = |address| TypedAccess { address, operand: None, data: Err(Untyped::NoMemory) };
                 address.map(|address| named(program, &of(address)))
             }
@@ -320,7 +324,8 @@ fn read(path: &OsStr, naming: &SampleSource) -> Result<ProgramFile, String> {
     }
 }
 
-fn below(root: Option<&Path>, path: &OsStr) -> PathBuf {
+/// The name of a file that a process has mapped, from here.
+pub(crate) fn below(root: Option<&Path>, path: &OsStr) -> PathBuf {
     let path = Path::new(path);
     match root {
         Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -396,6 +401,7 @@ fn number(why: Untyped) -> u8 {
         Untyped::Frame => untyped::FRAME,
         Untyped::OtherMemory => untyped::OTHER_MEMORY,
         Untyped::Static => untyped::STATIC_MEMORY,
+        Untyped::Stack => untyped::STACK,
     }
 }
 

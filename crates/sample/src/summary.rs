@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use memlode_symbols::typing::TypedData;
 use memlode_trace::format::untyped;
-use memlode_trace::sampled::{InstructionId, SampledInstruction, SampledRecording, StoredSample};
+use memlode_trace::sampled::{
+    InstructionId, SampledInstruction, SampledRecording, StoredSample, untyped_word,
+};
 
 use crate::allocations::Allocations;
 use crate::data_source::DataSource;
@@ -209,6 +211,7 @@ impl Names {
             typed: share(self.typed),
             member: share(self.member),
             compiled: share(self.compiled),
+            stack: share(self.untyped.get(&untyped::STACK).copied().unwrap_or_default()),
         };
         let data = self.data.into_iter().map(|(data, count)| {
             let mut lines: Vec<_> = count.lines.into_iter().collect();
@@ -233,8 +236,10 @@ impl Names {
             image,
             time: share(count),
         });
-        let untyped =
-            self.untyped.into_iter().map(|(why, count)| UntypedShare { why: word(why), time: share(count) });
+        let untyped = self.untyped.into_iter().map(|(why, count)| UntypedShare {
+            why: untyped_word(why).unwrap_or_default().to_owned(),
+            time: share(count),
+        });
         let images =
             self.images.into_iter().map(|(image, count)| SampledImage { time: share(count), ..image });
         let name = |at: &SampledInstruction| data_of(at).map(|data| SampledData::named(data).name());
@@ -311,19 +316,4 @@ fn line(found: &SampledInstruction) -> Option<LineKey> {
     let first = found.frames.first().filter(|frame| frame.line > 0)?;
     let inlined_into = found.frames[1..].iter().map(|frame| frame.function.clone()).collect();
     Some((first.file.clone(), first.line, first.function.clone(), inlined_into))
-}
-
-/// The word for a reason: that of [`memlode_symbols::typing::Untyped`].
-fn word(why: u8) -> String {
-    let word = match why {
-        untyped::NO_DEBUG_INFORMATION => "NoDebugInformation",
-        untyped::NO_FUNCTION => "NoFunction",
-        untyped::NO_INSTRUCTION => "NoInstruction",
-        untyped::UNKNOWN_POINTER => "UnknownPointer",
-        untyped::UNTYPED_POINTER => "UntypedPointer",
-        untyped::FRAME => "Frame",
-        untyped::OTHER_MEMORY => "OtherMemory",
-        _ => "Static",
-    };
-    word.to_owned()
 }

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 
 use crate::blocks::{BlockBook, BlockEvent, BlockNote, BlockNotes};
 use crate::kept::{FilePlace, KeptCall, KeptSamples};
-use crate::records::{CHAIN_MARKERS, Record, RecordEvent, SampleRecord};
+use crate::records::{CHAIN_MARKERS, Record, RecordEvent, SampleRecord, StackCopy};
+use crate::unwinding::Unwinding;
 
 /// Stands before the addresses of the program in a call chain.
 const USER_MARKER: u64 = 512_u64.wrapping_neg();
@@ -27,6 +28,10 @@ pub struct Sampled {
     pub lost: u64,
     /// Times that the kernel took no samples for a while.
     pub throttled: u64,
+    /// Samples whose callers were found by a copy of the stack.
+    pub unwound: u64,
+    /// Samples among them whose copy was too short to have all callers.
+    pub cut: u64,
     /// Threads that were met.
     pub threads: usize,
     /// Seconds that were watched, by the clock on the wall; 0 if it is not known.
@@ -74,6 +79,7 @@ pub struct Tally {
     /// Weight of samples that have none of their own; `None` if samples are not kept.
     weight: Option<u64>,
     book: BlockBook,
+    unwinding: Unwinding,
     /// The innermost calls of paths of blocks, by process and path.
     block_calls: HashMap<(u32, u16), Option<u32>>,
 }
@@ -82,6 +88,11 @@ impl Tally {
     /// Counts, and keeps each sample. Those that do not say so stand for `weight` events.
     pub fn keeping(weight: u64) -> Tally {
         Tally { weight: Some(weight), ..Tally::default() }
+    }
+
+    /// Finds callers by copies of stacks, where samples have these.
+    pub fn with_unwinding(self, unwinding: Unwinding) -> Tally {
+        Tally { unwinding, ..self }
     }
 
     /// Takes the next record.
@@ -155,7 +166,10 @@ impl Tally {
             None => self.found.unmapped += 1,
         }
         let Some(weight) = self.weight else { return };
-        let callers = self.callers(of.1, &sample);
+        let callers = match &sample.stack {
+            Some(stack) => self.unwound(of.1, stack),
+            None => self.callers(of.1, &sample),
+        };
         let is_kept = self.found.kept.take(of, at, weight, sample, callers.into_iter());
         self.found.lost += u64::from(!is_kept);
     }
@@ -166,6 +180,17 @@ impl Tally {
         let is_file = self.files[map.file].as_encoded_bytes().first() == Some(&b'/');
         (address - *start < map.length && is_file)
             .then(|| FilePlace { file: map.file as u32, offset: (address - start).wrapping_add(map.offset) })
+    }
+
+    /// The same as [`Tally::callers`], by a copy of the stack.
+    fn unwound(&mut self, pid: u32, stack: &StackCopy) -> Vec<FilePlace> {
+        let mut unwinding = std::mem::take(&mut self.unwinding);
+        let path = |file: u32| self.files[file as usize].as_os_str();
+        let found = unwinding.callers(stack, MOST_CALLERS, |address| self.place(pid, address), path);
+        self.unwinding = unwinding;
+        self.found.unwound += 1;
+        self.found.cut += u64::from(found.is_cut);
+        found.places
     }
 
     /// Places behind the calls that led to a sample, the innermost first, as far as files have them.

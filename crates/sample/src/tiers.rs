@@ -166,6 +166,16 @@ fn with_registers(layout: RecordLayout) -> RecordLayout {
     }
 }
 
+/// Makes samples of events copy a part of the stack, instead of following frame pointers. `bytes` is a multiple of 8.
+pub fn copy_stacks(events: &mut [Vec<SampledEvent>], bytes: u32) {
+    for event in events.iter_mut().flatten() {
+        let attributes = &mut event.attributes;
+        attributes.layout = with_registers(attributes.layout);
+        attributes.layout.sample_type ^= field::CALLCHAIN | field::STACK_USER;
+        attributes.stack_bytes = bytes;
+    }
+}
+
 /// Opens groups of events, one after the other.
 fn tried(
     kernel: &dyn SamplingKernel,
@@ -382,6 +392,7 @@ pub(crate) fn event_builder<'a>(event: &EventAttributes) -> perf_event::Builder<
     attributes.sample_type = event.layout.sample_type;
     attributes.read_format = event.layout.read_format;
     attributes.sample_regs_user = event.layout.regs_user;
+    attributes.sample_stack_user = event.stack_bytes;
     attributes.set_exclude_callchain_kernel(1);
     attributes.set_freq(u64::from(event.flags & flag::RATE != 0));
     attributes.set_sample_id_all(u64::from(event.layout.sample_id_all));

@@ -45,7 +45,7 @@ fn recordings_of_other_machines_decode_to_what_perf_says() {
 fn sources_of_data_are_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = unpacked(folder.path(), "loads-stores.data");
-    let Imported { sampled, source, others } = import(&path, None).expect("a recording");
+    let Imported { sampled, source, others } = import(&path, None, None).expect("a recording");
     assert_eq!(source.events, ["cpu/mem-loads,ldlat=30/P", "cpu/mem-stores/P"]);
     assert_eq!((others.len(), source.skid, source.is_time), (0, 0, false));
     assert_eq!(sampled.samples() + sampled.kernel, 698);
@@ -56,9 +56,9 @@ fn sources_of_data_are_counted() {
     assert!(cost.cycles.is_some_and(|cycles| cycles > 30.0), "{cost:?}");
     // Programs of another machine are not here, or are others.
     assert!(report.images.iter().all(|image| image.unread.is_some()), "{:?}", report.images);
-    let one = import(&path, Some("cpu/mem-stores/P")).expect("stores");
+    let one = import(&path, Some("cpu/mem-stores/P"), None).expect("stores");
     assert_eq!(one.others, [("cpu/mem-loads,ldlat=30/P".to_owned(), 204)]);
-    let none = import(&path, Some("cycles")).expect_err("no such event").to_string();
+    let none = import(&path, Some("cycles"), None).expect_err("no such event").to_string();
     assert!(none.contains("no event `cycles`") && none.contains("`cpu/mem-stores/P`"), "{none}");
 }
 
@@ -131,7 +131,7 @@ fn a_recording_of_the_clock_has_lines_and_members() {
     let folder = tempfile::tempdir().expect("a folder");
     build(folder.path());
     let path = record(folder.path(), &["-e", "cpu-clock:u", "-c", "200003", "-g"], false);
-    let Imported { sampled, source, .. } = import(&path, None).expect("a recording");
+    let Imported { sampled, source, .. } = import(&path, None, None).expect("a recording");
     assert_eq!((source.period_ns, source.is_time, source.skid), (200_003, true, 1));
     let report = name(&sampled, source);
     assert_eq!(report.functions[0].function, "walk", "{report:#?}");
@@ -144,7 +144,7 @@ fn a_recording_of_the_clock_has_lines_and_members() {
     let source = folder.path().join("program.c");
     let built = Command::new("gcc").arg(source).arg("-o").arg(&program).status();
     assert!(built.expect("gcc").success());
-    let Imported { sampled, source, .. } = import(&path, None).expect("a recording");
+    let Imported { sampled, source, .. } = import(&path, None, None).expect("a recording");
     let report = name(&sampled, source);
     let image = report.images.iter().find(|image| image.path.ends_with("program")).expect("the program");
     assert!(image.unread.as_deref().is_some_and(|why| why.contains("another build")), "{image:?}");

@@ -41,7 +41,7 @@ fn recordings_of_perf_come_back_in_each_sample() {
     for name in FIXTURES {
         let folder = tempfile::tempdir().expect("a folder");
         let path = unpacked(folder.path(), name);
-        let Imported { sampled, source, .. } = import(&path, None).expect("a recording");
+        let Imported { sampled, source, .. } = import(&path, None, None).expect("a recording");
         let taken = resolve(&sampled, &source);
         assert_eq!(taken.samples.len() as u64, sampled.samples(), "{name}");
         let is_whole = |sample: &StoredSample| sample.source.is_some() && sample.address.is_some();
@@ -68,7 +68,9 @@ fn weights_are_the_periods_of_the_recording() {
                 _ => {}
             })
             .expect("whole");
-            let Ok(Imported { sampled, source, .. }) = import(&path, Some(&event.name)) else { continue };
+            let Ok(Imported { sampled, source, .. }) = import(&path, Some(&event.name), None) else {
+                continue;
+            };
             let mut found: Vec<u64> =
                 resolve(&sampled, &source).samples.iter().map(|one| one.weight).collect();
             found.sort_unstable();

@@ -258,7 +258,7 @@ fn sources_are_those_of_c2c() {
             .output()
             .expect("perf");
         let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
-        let Imported { sampled, source, .. } = import(&path, None).expect("a recording");
+        let Imported { sampled, source, .. } = import(&path, None, None).expect("a recording");
         let report: SampleReport = name(&sampled, source);
         let sources = report.cost.expect("sources").sources;
         let ours = |is_wanted: &dyn Fn(&SampledSource) -> bool| -> u64 {

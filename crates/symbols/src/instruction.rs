@@ -18,6 +18,8 @@ pub struct Register(pub u8);
 impl Register {
     /// The stack pointer.
     pub const STACK: Register = Register(7);
+    /// The one that holds a function's frame, where functions keep that: rbp.
+    pub const FRAME: Register = Register(6);
 
     /// The register that holds a part of it, `al` in `rax`; `None` of another kind.
     pub(crate) fn of(register: Iced) -> Option<Register> {

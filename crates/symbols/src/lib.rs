@@ -11,6 +11,7 @@
 //! The file may be anything a user names: every offset in it is checked, and nothing in it can make
 //! this crate panic.
 
+pub mod call_stack;
 pub mod code;
 mod code_sites;
 pub mod debug;

@@ -10,6 +10,7 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::debug::Debug;
 use crate::debug::sections::{section, separate};
+use crate::unwind::FrameTables;
 use crate::{ElfImage, Error};
 
 /// Bytes of the largest program that is read.
@@ -40,6 +41,28 @@ struct Segment {
     address: u64,
 }
 
+/// The parts of a file that are loaded.
+pub(crate) struct Segments(Vec<Segment>);
+
+impl Segments {
+    pub(crate) fn of(image: &object::File<'_>) -> Segments {
+        let segment = |segment: object::Segment<'_, '_>| {
+            let (offset, bytes) = segment.file_range();
+            Segment { offset, bytes, address: segment.address() }
+        };
+        Segments(image.segments().map(segment).collect())
+    }
+
+    /// The address that a byte of the file is loaded at; `None` if it is not loaded.
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
+        let within = |segment: &&Segment| {
+            offset.checked_sub(segment.offset).is_some_and(|inside| inside < segment.bytes)
+        };
+        let segment = self.0.iter().find(within)?;
+        Some(segment.address.wrapping_add(offset - segment.offset))
+    }
+}
+
 /// A program or library, read whole.
 pub struct ProgramFile {
     path: PathBuf,
@@ -47,12 +70,13 @@ pub struct ProgramFile {
     entry: u64,
     is_fixed: bool,
     build_id: Option<Vec<u8>>,
-    segments: Vec<Segment>,
+    segments: Segments,
     functions: Symbols,
     data: Symbols,
     /// The file with its debug information, if that is another one.
     separate: Option<Arc<[u8]>>,
     debug: OnceCell<Option<Debug>>,
+    frames: OnceCell<Option<FrameTables>>,
 }
 
 impl ProgramFile {
@@ -103,11 +127,7 @@ impl ProgramFile {
         let image = object::File::parse(&*bytes)
             .map_err(|why| Error::NotProgram { path: path.to_owned(), what: why.to_string() })?;
         let (functions, data) = symbols_of(&image);
-        let segment = |segment: object::Segment<'_, '_>| {
-            let (offset, bytes) = segment.file_range();
-            Segment { offset, bytes, address: segment.address() }
-        };
-        let segments = image.segments().map(segment).collect();
+        let segments = Segments::of(&image);
         let entry = image.entry();
         let is_fixed = image.kind() == object::ObjectKind::Executable;
         let build_id = image.build_id().ok().flatten().map(<[u8]>::to_vec);
@@ -123,6 +143,7 @@ impl ProgramFile {
             data,
             separate: None,
             debug: OnceCell::new(),
+            frames: OnceCell::new(),
         })
     }
 
@@ -158,16 +179,12 @@ impl ProgramFile {
 
     /// The page of the lowest address that is loaded.
     pub fn lowest(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.address).min().unwrap_or(0) & !0xfff
+        self.segments.0.iter().map(|segment| segment.address).min().unwrap_or(0) & !0xfff
     }
 
     /// The address that a byte of the file is loaded at; `None` if it is not loaded.
     pub fn address_of(&self, offset: u64) -> Option<u64> {
-        let within = |segment: &&Segment| {
-            offset.checked_sub(segment.offset).is_some_and(|inside| inside < segment.bytes)
-        };
-        let segment = self.segments.iter().find(within)?;
-        Some(segment.address.wrapping_add(offset - segment.offset))
+        self.segments.address_of(offset)
     }
 
     /// The bytes that are loaded at an address, at most `most`; none if the file has none.
@@ -178,7 +195,7 @@ impl ProgramFile {
             let from = segment.offset.checked_add(inside)?;
             self.bytes.get(usize::try_from(from).ok()?..usize::try_from(from.checked_add(length)?).ok()?)
         };
-        self.segments.iter().find_map(one).unwrap_or_default()
+        self.segments.0.iter().find_map(one).unwrap_or_default()
     }
 
     /// Functions of the symbol tables, in the order of these.
@@ -204,6 +221,12 @@ impl ProgramFile {
     /// Debug information; `None` if there is none, or none that can be read.
     pub fn debug(&self) -> Option<&Debug> {
         self.debug.get_or_init(|| self.read_debug()).as_ref()
+    }
+
+    /// The tables of frames; `None` if there are none.
+    pub(crate) fn frames(&self) -> Option<&FrameTables> {
+        let read = || FrameTables::of(&self.bytes, &object::File::parse(&*self.bytes).ok()?);
+        self.frames.get_or_init(read).as_ref()
     }
 
     fn read_debug(&self) -> Option<Debug> {

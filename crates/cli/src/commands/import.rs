@@ -50,8 +50,8 @@ What the columns mean, and the JSON: docs/sample.md.";
 
 pub fn run(args: Args) -> Result<ExitCode> {
     args.keep.refuse_occupied()?;
-    let Imported { sampled, mut source, others } = import(&args.file, args.event.as_deref())?;
-    source.root = args.root;
+    let Imported { sampled, source, others } =
+        import(&args.file, args.event.as_deref(), args.root.as_deref())?;
     let recording = resolve(&sampled, &source);
     args.keep.keep(&recording, &[])?;
     let report = report(&recording);

@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::numbers;
 use crate::args::times::parse_duration;
+use crate::call_graph::{self, CallGraph};
 use crate::child::exit_code;
 use crate::preload::Preload;
 use crate::sampled::show;
@@ -29,6 +30,8 @@ use crate::term;
 const FASTEST: u64 = 20_000;
 /// With fewer samples than this, the report says that they are few.
 pub const FEW: u64 = 100;
+/// From this part of the samples on, it is said that their callers lie too deep.
+const MANY_CUT: f64 = 0.05;
 /// Between two looks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -59,6 +62,10 @@ pub struct Args {
     /// Name blocks of the heap of at least this size, by the calls that allocated them; none: no blocks
     #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = least_block, conflicts_with = "pid")]
     blocks: LeastBlock,
+    /// Find callers by frame pointers (fp), or by unwind tables and a copy of the stack (dwarf, or dwarf,SIZE for one of
+    /// another size than 2K); auto: the latter where the program keeps no frame pointers
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = call_graph::parse)]
+    call_graph: CallGraph,
     /// Rows of each table
     #[arg(long, value_name = "N", default_value = "15", value_parser = numbers::small_count)]
     top: usize,
@@ -116,7 +123,8 @@ Ctrl-C ends the sampling, and the report follows. What the columns mean, and the
 Exit status: the program's, or for a process that runs 0; 1 nothing could be sampled, 2 wrong usage.";
 
 pub fn run(args: Args) -> Result<ExitCode> {
-    let events = args.by.events(args.rate)?;
+    let mut events = args.by.events(args.rate)?;
+    args.call_graph.apply(&mut events, args.command.first().map(OsString::as_os_str), args.pid);
     let is_clock = args.by == By::Clock;
     let period_ns = (1_000_000_000 / args.rate) | 1;
     args.keep.refuse_occupied()?;
@@ -161,10 +169,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
         ..SampleSource::default()
     };
     let recording = resolve(&sampled, &source);
+    let cut = sampled.cut as f64 / sampled.samples() as f64;
     let command: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     args.keep.keep(&recording, &command)?;
     let report = report(&recording);
     show(&report, args.top, args.json)?;
+    if !args.json && cut >= MANY_CUT {
+        term::note(&format!(
+            "{:.0}% of the samples have callers deeper than the copied stack: copy more with --call-graph dwarf,8K",
+            100.0 * cut
+        ));
+    }
     if !args.json && report.samples < FEW {
         term::note("so few samples say little: sample for longer, or more often with --rate");
     }

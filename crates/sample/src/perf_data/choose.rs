@@ -8,6 +8,7 @@ use crate::data_source::DataSource;
 use crate::records::RecordEvent;
 use crate::resolve::SampleSource;
 use crate::tally::{Sampled, Tally};
+use crate::unwinding::Unwinding;
 
 /// The samples of a recording.
 #[derive(Debug)]
@@ -29,11 +30,11 @@ struct EventSamples {
 }
 
 /// Reads a recording: the named event, or else the events whose samples have the source of their
-/// data, or else the event with most samples.
+/// data, or else the event with most samples. Files are below `root`, if they are another machine's.
 ///
 /// # Errors
 /// If the file is no recording, is damaged, or has no samples of the event.
-pub fn import(path: &Path, event: Option<&str>) -> Result<Imported, PerfDataError> {
+pub fn import(path: &Path, event: Option<&str>, root: Option<&Path>) -> Result<Imported, PerfDataError> {
     let data = PerfData::open(path)?;
     let failed = |what| PerfDataError { path: path.to_owned(), what };
     let mut counts = vec![EventSamples::default(); data.events().len()];
@@ -46,7 +47,8 @@ pub fn import(path: &Path, event: Option<&str>) -> Result<Imported, PerfDataErro
     let chosen = choose(data.events(), &counts, event).map_err(failed)?;
     // Samples that do not say what they stand for are of an event that is sampled at a fixed distance, if at any.
     let periods: Vec<Option<u64>> = data.events().iter().map(fixed_period).collect();
-    let mut tally = Tally::keeping(0);
+    let unwinding = Unwinding::new(root.map(Path::to_owned), data.build_ids().clone());
+    let mut tally = Tally::keeping(0).with_unwinding(unwinding);
     let (mut first, mut last) = (u64::MAX, 0);
     data.replay(&mut |event, mut record| {
         if let RecordEvent::Sample(sample) = &mut record.event {
@@ -66,7 +68,7 @@ pub fn import(path: &Path, event: Option<&str>) -> Result<Imported, PerfDataErro
     let named = |at: usize| (data.events()[at].name.clone(), counts[at].all);
     let others =
         (0..counts.len()).filter(|at| !chosen.contains(at) && counts[*at].all > 0).map(named).collect();
-    let source = source(&data, &chosen, path);
+    let source = SampleSource { root: root.map(Path::to_owned), ..source(&data, &chosen, path) };
     Ok(Imported { sampled: Sampled { seconds, ..tally.finish() }, source, others })
 }
 

@@ -92,6 +92,10 @@ fn fields_lie_in_the_order_of_the_kernels_header() {
         page_bytes: Some(4096),
         code_page_bytes: Some(68),
         registers: Some(Box::new(registers)),
+        stack: Some(Box::new(StackCopy {
+            registers: FrameRegisters { instruction: 108, stack: 107, frame: 106, is_next: true },
+            bytes: 65_u64.to_le_bytes().to_vec(),
+        })),
     };
     assert_eq!(found, expected);
     for length in 0..whole.len() {

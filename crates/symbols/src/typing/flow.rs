@@ -35,6 +35,7 @@ pub fn untyped(code: &[Instruction], operands: &mut Operands, why: Untyped) -> V
     let one = |instruction: &Instruction| {
         let operand = accessed(operands, instruction);
         let data = Err(if operand.is_some() { why } else { Untyped::NoMemory });
+        let data = data.map_err(|why| at_stack(instruction, operand.as_ref(), why));
         TypedAccess { address: instruction.address(), operand, data }
     };
     code.iter().map(one).collect()
@@ -47,6 +48,14 @@ fn accessed(operands: &mut Operands, instruction: &Instruction) -> Option<Operan
     let is_stack = |operand: &&Operand| operand.base() != Some(Register::STACK);
     let named = found.iter().filter(is_stack).max_by_key(|operand| operand.loads);
     named.or(found.first()).copied()
+}
+
+/// Why the data of an instruction have no type, where the instruction may be one that saves something on the stack, or
+/// takes it from there: `push`, `pop`, `call`, `ret`.
+fn at_stack(instruction: &Instruction, operand: Option<&Operand>, why: Untyped) -> Untyped {
+    let is_implied = instruction.0.is_stack_instruction()
+        && operand.is_some_and(|operand| matches!(operand.base(), Some(Register::STACK | Register::FRAME)));
+    if is_implied { Untyped::Stack } else { why }
 }
 
 /// Finds the data that each instruction touches.
@@ -122,6 +131,7 @@ fn tell(
         known.overlay(address, &mut state);
         let operand = accessed(operands, instruction);
         let data = operand.ok_or(Untyped::NoMemory).and_then(|operand| known.data(address, &operand, &state));
+        let data = data.map_err(|why| at_stack(instruction, operand.as_ref(), why));
         found.push(TypedAccess { address, operand, data });
         step(known, instruction, operands, &mut state);
     }

@@ -22,7 +22,7 @@ use crate::debug::index::EntryId;
 use crate::debug::types::Shape;
 use crate::debug::variables::{FrameBase, Located, Place, Variables};
 use crate::instruction::{Instruction, Operand, Operands, Register};
-use crate::unwind::{FrameRow, frame_rows};
+use crate::unwind::FrameRow;
 
 use state::{State, Value, common};
 
@@ -52,17 +52,16 @@ pub enum Untyped {
     UnknownPointer,
     /// It points to something without a type: `void *`.
     UntypedPointer,
-    /// The frame, where no variable lies: a register's value that is kept there, or a return
-    /// address.
+    /// The frame, where no variable lies: a value that is kept there.
     Frame,
+    /// It saves or restores a register, or a return address: no variable's memory.
+    Stack,
     /// Memory of the thread's own, or that of which vectors have the addresses.
     OtherMemory,
     /// Static memory, where no variable lies.
     Static,
 }
 
-/// The register that frames are addressed by, beside the stack pointer: rbp.
-const FRAME_POINTER: Register = Register(6);
 /// Bytes of the largest function that is followed.
 const MOST_CODE: u64 = 1 << 20;
 
@@ -134,7 +133,7 @@ impl Typing {
                     is_fixed: program.is_fixed(),
                     variables: &variables,
                     by_code: by_code(debug, &code, &variables),
-                    rows: frame_rows(program.bytes(), from, to),
+                    rows: program.frames().map(|frames| frames.rows(from, to)).unwrap_or_default(),
                     returned: RefCell::default(),
                 };
                 flow::follow(&known, &code, &mut self.operands)
@@ -245,7 +244,7 @@ impl Known<'_> {
                             state.slots.insert(at, value);
                         }
                         // A parameter that is passed by its address.
-                        (None, Place::At(register, offset)) if register != FRAME_POINTER => {
+                        (None, Place::At(register, offset)) if register != Register::FRAME => {
                             self.learn_register(register, self.moved(object, offset.wrapping_neg()), state);
                         }
                         _ => {}

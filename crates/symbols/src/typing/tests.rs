@@ -2,6 +2,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use iced_x86::Mnemonic;
+
 use super::*;
 
 /// Each line of `hot` touches the data that its comment names; only registers lead there. If a
@@ -121,7 +123,8 @@ fn built(folder: &Path, text: &str, compiler: &str, options: &[&str]) -> Program
     ProgramFile::read(&program).unwrap()
 }
 
-/// "type.member" of all that memory instructions of a function touch, with the line.
+/// "type.member" of all that memory instructions of a function touch, with the line. Those that save or restore something
+/// on the stack are left out: they have a reason of their own.
 fn touched(program: &ProgramFile, function: &str) -> Vec<(u32, String)> {
     let is_it = |name: &str| name == function || name.starts_with(&format!("_Z{}{function}", function.len()));
     let mut typing = Typing::default();
@@ -134,6 +137,16 @@ fn touched(program: &ProgramFile, function: &str) -> Vec<(u32, String)> {
             let line = program.debug().unwrap().frames(at).unwrap()[0].position.as_ref().unwrap().line;
             let Some(instruction) = Instruction::decode(program.bytes_at(at, 15), at) else { break };
             at = instruction.next();
+            let saves = matches!(
+                instruction.0.mnemonic(),
+                Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret | Mnemonic::Leave
+            );
+            let is_told = access.data == Err(Untyped::Stack);
+            assert!(saves || !is_told, "{:x}", access.address);
+            assert!(is_told || instruction.0.mnemonic() != Mnemonic::Ret, "{:x}", access.address);
+            if is_told {
+                continue;
+            }
             let word = match access.data {
                 Ok(data) => {
                     let parts = [data.kind, data.member];

@@ -281,7 +281,7 @@ fn instruction(table: &Table, at: usize, address: u64, why: u8) -> SampledInstru
         symbol: text(table.functions[segment.function as usize].linkage_name),
         frames: std::iter::successors(first, outwards).map(frame).collect(),
         access: (segment.accesses > 0).then_some(InstructionAccess { is_store, bytes: site.bytes }),
-        untyped: why.min(untyped::STATIC_MEMORY),
+        untyped: why.min(untyped::STACK),
         variable: site.variable.map(text),
         ty: site.ty.map(|id| text(table.types[id as usize].0)),
         member: site.member.map(text),

@@ -11,6 +11,8 @@ mod recording;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::untyped;
+
 pub(crate) use chunk::{ChunkSamples, Contents, samples as chunk_samples};
 pub use instructions::SampledCode;
 pub(crate) use instructions::{read, section};
@@ -96,6 +98,24 @@ impl SampledInstruction {
         let inner = self.frames.first().map(|frame| &frame.function[..]).filter(|name| !name.is_empty());
         inner.unwrap_or(&self.symbol)
     }
+}
+
+/// The reason for which data has no type (`untyped.*` of the format) as a word: that of `Untyped` in `memlode-symbols`.
+/// `None`: it has one, or there is no data.
+pub fn untyped_word(why: u8) -> Option<&'static str> {
+    let word = match why {
+        untyped::TYPED | untyped::NO_MEMORY => return None,
+        untyped::NO_DEBUG_INFORMATION => "NoDebugInformation",
+        untyped::NO_FUNCTION => "NoFunction",
+        untyped::NO_INSTRUCTION => "NoInstruction",
+        untyped::UNKNOWN_POINTER => "UnknownPointer",
+        untyped::UNTYPED_POINTER => "UntypedPointer",
+        untyped::FRAME => "Frame",
+        untyped::OTHER_MEMORY => "OtherMemory",
+        untyped::STACK => "Stack",
+        _ => "Static",
+    };
+    Some(word)
 }
 
 /// A place in a source.

@@ -16,7 +16,7 @@ static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     fs::write(FILE.as_path(), bytes).expect("room");
-    let found = import(&FILE, None);
+    let found = import(&FILE, None, None);
     let _ = fs::remove_file(FILE.as_path());
     if let Ok(found) = found {
         // A sample has eight bytes at least, unless it was compressed.

@@ -148,6 +148,15 @@ fn coverage(found: &SampleReport) -> String {
         part(of.typed),
         part(of.member)
     );
+    if of.stack.share >= LEAST_TOLD {
+        let able = of.memory.share - of.stack.share;
+        let typed = if able > 0.0 { (of.typed.share / able).min(1.0) } else { 0.0 };
+        text += &format!(
+            "; {} saves or restores registers and return addresses, which have no type, so {} of what could have one has it",
+            part(of.stack),
+            together(&percent_of(typed))
+        );
+    }
     if of.compiled.samples > 0 {
         text += &format!(
             "; {} with the names that memlode's compiler wrote down, which are exact",
@@ -157,7 +166,7 @@ fn coverage(found: &SampleReport) -> String {
     let reasons: Vec<String> = found
         .untyped
         .iter()
-        .filter(|row| row.time.share >= LEAST_TOLD)
+        .filter(|row| row.time.share >= LEAST_TOLD && row.why != "Stack")
         .map(|row| format!("{} at {}", part(row.time), reason(&row.why)))
         .collect();
     if !reasons.is_empty() {
@@ -175,6 +184,7 @@ fn reason(why: &str) -> &str {
         "UnknownPointer" => "pointers that no variable explains",
         "UntypedPointer" => "pointers to void",
         "Frame" => "values that the compiler keeps on the stack",
+        "Stack" => "registers and return addresses that are saved or restored",
         "OtherMemory" => "thread-local memory and gathers",
         "Static" => "static memory without a variable",
         other => other,
