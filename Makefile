@@ -113,6 +113,9 @@ bench-calibration: build-checks ## How well `memlode machine calibrate` repeats 
 bench-bias: build-checks ## What layout does on this machine, and whether `bench` and `bias` see it: 20 minutes (OPTIONS=--quick)
 	$(PYTHON) -B bench/bias.py $(OPTIONS)
 
+spark-test: build python ## Test memlode.spark in other versions of Spark (VERSIONS="3.5.7 4.0.1")
+	setup/spark.sh $(or $(VERSIONS),3.5.7 4.0.1)
+
 bench-spark: python ## What analyses of TRACE cost in one pass, in processes and in Spark (OPTIONS=--parts 4)
 	target/python/bin/python -BP bench/spark.py $(TRACE) $(OPTIONS)
 
@@ -160,4 +163,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python dist test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
+.PHONY: help demo setup setup-checks build build-checks install python dist test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark spark-test bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli

@@ -5,6 +5,7 @@ Single accesses never go through the JVM, unless you ask for rows().
 
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 import memlode.parts as parts_of
@@ -65,7 +66,11 @@ class SparkTrace:
     def _frame(self, table: parts_of.Table) -> DataFrame:
         if not table.rows:
             return self.spark.createDataFrame([], StructType([]))
-        return self.spark.createDataFrame(table.to_arrow())
+        rows = table.to_arrow()
+        if hasattr(DataFrame, "toArrow"):
+            return self.spark.createDataFrame(rows)
+        # Before version 4, Spark takes no Arrow table.
+        return self.spark.createDataFrame(rows.to_pylist(), from_arrow_schema(rows.schema))
 
 
 def run_tasks(spark: SparkSession, tasks: list, path=None):
@@ -108,8 +113,6 @@ def rows(
             for number in batch.column(0).to_pylist():
                 for accesses in tasks[number].annotate(misses_only=misses_only):
                     yield _plain(accesses, schema)
-
-    from pyspark.sql.pandas.types import from_arrow_schema
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     return numbers.mapInArrow(batches_of, from_arrow_schema(schema))

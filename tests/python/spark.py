@@ -1,5 +1,6 @@
 """Traces in a local Spark: the figures of the local engine, to the digit, also where a worker is killed midway."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import unittest
 import memlode
 import memlode.spark
 import pyarrow as pa
+import pyarrow.parquet
 import pyspark
 from pyspark.sql import SparkSession
 
@@ -35,6 +37,8 @@ class KilledOnce:
 
 
 class Spark(unittest.TestCase):
+    numbers = itertools.count()
+
     @classmethod
     def setUpClass(cls):
         local.Parts.setUpClass.__func__(cls)
@@ -57,6 +61,14 @@ class Spark(unittest.TestCase):
 
     def rows(self, frame):
         return [row.asDict(recursive=True) for row in frame.collect()]
+
+    def arrow(self, frame):
+        """A frame of many rows, by a file where Spark does not hand them over."""
+        if hasattr(frame, "toArrow"):
+            return frame.toArrow()
+        path = os.path.join(self.folder.name, f"rows-{next(self.numbers)}")
+        frame.write.parquet(path)
+        return pyarrow.parquet.read_table(path)
 
     def table(self, analysis, name):
         return memlode.run(self.path, analysis, parts=1, machine="generic")[name].rows
@@ -102,7 +114,7 @@ class Spark(unittest.TestCase):
         columns = ["sequence", "address", "level", "type", "member"]
         for misses_only in (False, True):
             frame = memlode.spark.rows(self.spark, self.path, columns=columns, misses_only=misses_only, parts=3)
-            found = frame.toArrow().sort_by("sequence")
+            found = self.arrow(frame).sort_by("sequence")
             batches = memlode.open(self.path).annotate("hits", "generic", misses_only=misses_only)
             self.assertEqual(found, pa.table(batches).select(columns).cast(found.schema))
         chunks = memlode.spark.rows(self.spark, self.path, cut="chunks", parts=3)

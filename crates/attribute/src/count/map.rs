@@ -77,7 +77,7 @@ pub trait AddressMap: Send + Sync {
     /// they are accessed. None if all of them are gone: then there is no access.
     fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>);
 
-    /// Where an object's bytes are. Called once per object.
+    /// Returns in which way an object's bytes are placed. Called once per object.
     fn hint(&self, _object: &ObjectRef<'_>) -> PlaceHint {
         PlaceHint::Unknown
     }

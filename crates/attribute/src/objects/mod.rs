@@ -192,7 +192,7 @@ impl Objects {
         }
     }
 
-    /// What the blocks that have a part of an address's eight bytes have in common, [`NOBODY`] or
+    /// Value that all blocks with a part of an address's eight bytes have in common, [`NOBODY`] or
     /// [`SHARED`]; and whether all of the page has it.
     fn owner(&self, address: u64, common: impl Fn(BlockSlot) -> u32) -> (u32, bool) {
         let first = address - address % GRANULE;
