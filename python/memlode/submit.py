@@ -18,7 +18,8 @@ THERE = "memlode-package"
 # Options of spark-submit that have no value; every other one has.
 FLAGS = {"-h", "--help", "-v", "--verbose", "--version", "--supervise"}
 
-ARCHIVES, PYTHON_PATH = "--archives", "spark.executorEnv.PYTHONPATH"
+CONF, ARCHIVES = ("-c", "--conf"), "--archives"
+PYTHON_PATH, MASTER = "spark.executorEnv.PYTHONPATH", "spark.master="
 
 
 def submit(words: list[str], is_printed: bool) -> int:
@@ -78,7 +79,7 @@ def with_package(words: list[str], archive: Path) -> list[str]:
     """
     options, script = options_of(words)
     archives = [value for name, value in options if name == ARCHIVES][-1:]
-    properties = [value.partition("=") for name, value in options if name in ("-c", "--conf")]
+    properties = [value.partition("=") for name, value in options if name in CONF]
     paths = [value for name, _, value in properties if name == PYTHON_PATH][-1:]
     ours = [ARCHIVES, ",".join([*archives, f"{archive}#{THERE}"])]
     ours += ["--conf", f"{PYTHON_PATH}={os.pathsep.join([THERE, *paths])}"]
@@ -89,8 +90,12 @@ def environment(words: list[str], spark_submit: Path) -> dict[str, str]:
     """The environment of spark-submit: its driver is this Python, and so are workers on this machine."""
     mine = dict(os.environ, SPARK_HOME=str(spark_submit.parents[1]))
     mine.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    masters = [value for name, value in options_of(words)[0] if name == "--master"]
-    if not masters or masters[-1].startswith("local"):
+    options, _ = options_of(words)
+    named = [value for name, value in options if name == "--master"]
+    properties = [value for name, value in options if name in CONF and value.startswith(MASTER)]
+    # As spark-submit has it, which takes no property where the option is there.
+    master = named[-1] if named else properties[-1].removeprefix(MASTER) if properties else "local"
+    if master.startswith("local"):
         mine.setdefault("PYSPARK_PYTHON", sys.executable)
     return mine
 

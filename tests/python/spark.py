@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import memlode
 import memlode.spark
 import pyarrow as pa
 import pyarrow.parquet
 import pyspark
+from memlode import submit
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -198,6 +200,21 @@ class Submit(unittest.TestCase):
         self.assertEqual((first, ours.rpartition("/")[2]), ("e.tar.gz#e", name))
         self.assertEqual(value, f"{path}=memlode-package:/lib")
         self.assertEqual(len(self.printed("s.py")), 6)
+
+    def test_workers_of_this_machine_are_this_python(self):
+        there = pathlib.Path("/opt/spark/bin/spark-submit")
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("PYSPARK_PYTHON", None)
+            for words, is_here in [
+                (["s.py"], True),
+                (["--master", "local[2]", "s.py", "--master", "yarn"], True),
+                (["--master=yarn", "s.py"], False),
+                (["--conf", "spark.master=k8s://x", "s.py"], False),
+                (["--conf", "spark.master=yarn", "--master", "local", "s.py"], True),
+            ]:
+                found = submit.environment(words, there)
+                self.assertEqual(found.get("PYSPARK_PYTHON"), sys.executable if is_here else None, words)
+                self.assertEqual(found["SPARK_HOME"], "/opt/spark")
 
     def test_what_is_missing_is_said(self):
         for words, variables, why in [
