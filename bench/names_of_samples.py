@@ -1,12 +1,12 @@
 """What samples of plain programs know of their data, and whether it is true: python3 bench/names_of_samples.py [NAME…]
 
-The programs of tests/real are built without memlode, by clang-22 and by gcc with -O2 -g (Rust by cargo), and sampled at
-their workloads. Of the samples at the program's own memory instructions, `stack` is the part that saves or restores
-registers and return addresses, which have no type; `typed` is the part with a type or variable, `of able` the same of
-those that are not `stack`, and `member` the part with a member. The truth are the site tables of the same sources built with memlode: a
-sample agrees if a site of its line, kind and size, of clang's also of its column, has its type and member. `agreement`
-is the part of the samples that do, of those where both say something; `compared` is how many these are. Writes
-target/bench/typing.json.
+The programs of tests/real are built without memlode, by clang-22 and by gcc with -O2 -g (Rust by cargo), and sampled
+at their workloads. Of the samples at the program's own memory instructions, `stack` is the part that saves or
+restores registers and return addresses, which have no type; `typed` is the part with a type or variable, `of able`
+the same of those that are not `stack`, and `member` the part with a member. The truth are the site tables of the same
+sources built with memlode: a sample agrees if a site of its line, kind and size, of clang's also of its column, has
+its type and member. `agreement` is the part of the samples that do, of those where both say something; `compared` is
+how many these are. Writes target/bench/typing.json.
 """
 
 import argparse

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -43,6 +44,27 @@ static struct memlode_block_note *notes(void) {
   return (struct memlode_block_note *)((char *)header + MEMLODE_BLOCK_NOTES_FIRST_NOTE_OFFSET);
 }
 
+// Memory of this program's own, in which nothing is noted until a `memlode sample -p` finds it by
+// its name among the program's open files.
+static struct memlode_block_notes_header *waiting(void) {
+  int file = memfd_create("memlode-blocks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0)
+    return NULL;
+  void *memory = MAP_FAILED;
+  if (ftruncate(file, MEMLODE_BLOCK_NOTES_BYTES) == 0 &&
+      fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+    memory = mmap(NULL, MEMLODE_BLOCK_NOTES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) {
+    close(file);
+    return NULL;
+  }
+  struct memlode_block_notes_header *made = memory;
+  made->magic = MEMLODE_MAGIC_BLOCK_NOTES;
+  made->version = MEMLODE_VERSION_BLOCK_NOTES;
+  made->least = PAGE;
+  return made;
+}
+
 // What was given may be anything: the name of a file that is gone, or another version's.
 static struct memlode_block_notes_header *shared(const char *path) {
   int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -66,7 +88,9 @@ static struct memlode_block_notes_header *shared(const char *path) {
 static void decide(void) {
   size_t least = SIZE_MAX;
   const char *path = getenv("MEMLODE_BLOCKS");
-  struct memlode_block_notes_header *found = path == NULL ? NULL : shared(path);
+  struct memlode_block_notes_header *found = NULL;
+  if (path != NULL)
+    found = strcmp(path, "wait") == 0 ? waiting() : shared(path);
   void *page = found == NULL ? MAP_FAILED
                              : mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED && madvise(page, PAGE, MADV_WIPEONFORK) == 0) {
@@ -134,6 +158,8 @@ static void put(const struct memlode_block_note *note) {
 
 void memlode_blocks_note(uint16_t kind, const void *address, size_t bytes, void *const *slot) {
   if (header == NULL || inside)
+    return;
+  if (atomic_load_explicit((const _Atomic uint32_t *)&header->reader, memory_order_relaxed) == 0)
     return;
   inside = true;
   int before = errno;

@@ -4,6 +4,7 @@
 // gave. C++'s operator new and Rust's allocator call malloc and its kin.
 //
 //   MEMLODE_BLOCKS=FILE      memory that is shared with `memlode sample`; without it nothing is noted
+//   MEMLODE_BLOCKS=wait      memory of its own, for a `memlode sample -p` that comes later
 #include "blocks.h"
 
 #include <dlfcn.h>

@@ -119,8 +119,10 @@ static void make_memory(void) {
     fail("no memory", 0, 0);
   memory = mmap(NULL, MEMLODE_BLOCK_NOTES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   struct memlode_block_notes_header *header = (struct memlode_block_notes_header *)memory;
-  *header = (struct memlode_block_notes_header){
-      .magic = MEMLODE_MAGIC_BLOCK_NOTES, .version = MEMLODE_VERSION_BLOCK_NOTES, .least = LEAST};
+  *header = (struct memlode_block_notes_header){.magic = MEMLODE_MAGIC_BLOCK_NOTES,
+                                                .version = MEMLODE_VERSION_BLOCK_NOTES,
+                                                .least = LEAST,
+                                                .reader = 1};
 }
 
 // Runs this program with the library; its line of output is left in `line`.

@@ -13,7 +13,7 @@ pub mod version {
     /// a trace sent through a socket; 2: the receiver, too, proves that it knows the token
     pub const WIRE: u16 = 2;
     /// memory that a sampled program notes its blocks in
-    pub const BLOCK_NOTES: u16 = 1;
+    pub const BLOCK_NOTES: u16 = 2;
     /// shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
     pub const RING: u16 = 3;
 }
@@ -890,8 +890,10 @@ pub struct BlockNotesHeader {
     pub least: u64,
     /// notes for which there was no room
     pub lost: u64,
+    /// the process that reads notes; 0: nobody does, and none are made
+    pub reader: u32,
     /// each side's number has its own cache line
-    pub pad0: [u8; 40],
+    pub pad0: [u8; 36],
     /// notes that were begun, by all programs
     pub head: u64,
     /// `pad1`
@@ -912,7 +914,8 @@ impl BlockNotesHeader {
             reserved: u16::from_le_bytes([bytes[6], bytes[7]]),
             least: u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]),
             lost: u64::from_le_bytes([bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23]]),
-            pad0: std::array::from_fn::<_, 40, _>(|i| bytes[24 + i]),
+            reader: u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]),
+            pad0: std::array::from_fn::<_, 36, _>(|i| bytes[28 + i]),
             head: u64::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67], bytes[68], bytes[69], bytes[70], bytes[71]]),
             pad1: std::array::from_fn::<_, 56, _>(|i| bytes[72 + i]),
             tail: u64::from_le_bytes([bytes[128], bytes[129], bytes[130], bytes[131], bytes[132], bytes[133], bytes[134], bytes[135]]),
@@ -927,7 +930,8 @@ impl BlockNotesHeader {
         bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.least.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.lost.to_le_bytes());
-        bytes[24..64].copy_from_slice(&self.pad0);
+        bytes[24..28].copy_from_slice(&self.reader.to_le_bytes());
+        bytes[28..64].copy_from_slice(&self.pad0);
         bytes[64..72].copy_from_slice(&self.head.to_le_bytes());
         bytes[72..128].copy_from_slice(&self.pad1);
         bytes[128..136].copy_from_slice(&self.tail.to_le_bytes());
@@ -947,7 +951,8 @@ const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, version) == 4);
 const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, reserved) == 6);
 const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, least) == 8);
 const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, lost) == 16);
-const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, pad0) == 24);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, reader) == 24);
+const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, pad0) == 28);
 const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, head) == 64);
 const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, pad1) == 72);
 const _: () = assert!(std::mem::offset_of!(BlockNotesHeader, tail) == 128);

@@ -16,7 +16,7 @@
 #define MEMLODE_VERSION_SAMPLED_TRACE 5 // the same of a trace that holds samples: an older reader would take them for all accesses
 #define MEMLODE_VERSION_TABLE 2 // site table (one per translation unit) inside an ELF image; 2: sections
 #define MEMLODE_VERSION_WIRE 2 // a trace sent through a socket; 2: the receiver, too, proves that it knows the token
-#define MEMLODE_VERSION_BLOCK_NOTES 1 // memory that a sampled program notes its blocks in
+#define MEMLODE_VERSION_BLOCK_NOTES 2 // memory that a sampled program notes its blocks in
 #define MEMLODE_VERSION_RING 3 // shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 // First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -397,7 +397,8 @@ struct memlode_block_notes_header {
   uint16_t reserved; // zero
   uint64_t least; // blocks of fewer bytes are not noted
   uint64_t lost; // notes for which there was no room
-  uint8_t pad0[40]; // each side's number has its own cache line
+  uint32_t reader; // the process that reads notes; 0: nobody does, and none are made
+  uint8_t pad0[36]; // each side's number has its own cache line
   uint64_t head; // notes that were begun, by all programs
   uint8_t pad1[56];
   uint64_t tail; // notes that were read; their places may be used again
@@ -408,7 +409,8 @@ MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, version) == 4,
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, reserved) == 6, "memlode_block_notes_header.reserved");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, least) == 8, "memlode_block_notes_header.least");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, lost) == 16, "memlode_block_notes_header.lost");
-MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, pad0) == 24, "memlode_block_notes_header.pad0");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, reader) == 24, "memlode_block_notes_header.reader");
+MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, pad0) == 28, "memlode_block_notes_header.pad0");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, head) == 64, "memlode_block_notes_header.head");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, pad1) == 72, "memlode_block_notes_header.pad1");
 MEMLODE_STATIC_ASSERT(offsetof(struct memlode_block_notes_header, tail) == 128, "memlode_block_notes_header.tail");

@@ -9,7 +9,7 @@ VERSION_TRACE = 4  # trace directory: manifest, chunk header, payload layout; 2:
 VERSION_SAMPLED_TRACE = 5  # the same of a trace that holds samples: an older reader would take them for all accesses
 VERSION_TABLE = 2  # site table (one per translation unit) inside an ELF image; 2: sections
 VERSION_WIRE = 2  # a trace sent through a socket; 2: the receiver, too, proves that it knows the token
-VERSION_BLOCK_NOTES = 1  # memory that a sampled program notes its blocks in
+VERSION_BLOCK_NOTES = 2  # memory that a sampled program notes its blocks in
 VERSION_RING = 3  # shared memory between a traced program and the collector; 2: chunks of dormant threads; 3: `dormant` as 64 bits
 
 # First four bytes, little endian, of each binary object (read as ASCII in the file).
@@ -390,7 +390,8 @@ BLOCK_NOTES_HEADER = Layout(
     ("reserved", "H", None),  # zero
     ("least", "Q", None),  # blocks of fewer bytes are not noted
     ("lost", "Q", None),  # notes for which there was no room
-    ("pad0", "s", 40),  # each side's number has its own cache line
+    ("reader", "I", None),  # the process that reads notes; 0: nobody does, and none are made
+    ("pad0", "s", 36),  # each side's number has its own cache line
     ("head", "Q", None),  # notes that were begun, by all programs
     ("pad1", "s", 56),
     ("tail", "Q", None),  # notes that were read; their places may be used again

@@ -158,7 +158,7 @@ fn stacks_are_copied_where_a_program_keeps_no_frame_pointers() {
     let said = |how: &[&str], option: &str| {
         let program = built(&folder, "gcc", &["-g", option], &source);
         let mut sample = memlode();
-        sample.args(["sample", "--rate", "20000"]).args(how).arg("--").arg(&program);
+        sample.arg("sample").args(how).arg("--").arg(&program);
         let output = sample.output().expect("runs");
         assert!(output.status.success(), "{}", stderr(&output));
         let is_copied = stderr(&output).contains("keeps no frame pointers: callers by unwind tables");
@@ -167,6 +167,7 @@ fn stacks_are_copied_where_a_program_keeps_no_frame_pointers() {
     };
     assert!(said(&[], "-fomit-frame-pointer"));
     assert!(!said(&[], "-fno-omit-frame-pointer"));
+    assert!(!said(&["--rate", "5000"], "-fomit-frame-pointer"), "a ring would be full");
     assert!(!said(&["--call-graph", "dwarf,1K"], "-fomit-frame-pointer"), "it was chosen");
     for bad in ["dwarf,33K", "dwarf,100", "fp,2K", "lbr", ""] {
         let output = memlode().args(["sample", "--call-graph", bad, "--", "true"]).output().expect("runs");

@@ -213,6 +213,92 @@ fn a_program_with_an_allocator_of_its_own_runs_and_names_what_it_maps() {
     assert!(sums(&stdout(&alone)).iter().all(|sum| said.lines().any(|line| line == sum)), "{said}");
 }
 
+/// It has a block from its beginning on, and takes another one again and again.
+const SERVER: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    struct item { struct item *next; long key, rest[6]; };
+    enum { COUNT = 1 << 10 };
+    static struct item *chained(struct item *items) {
+        for (size_t at = 0; at < COUNT; at++) items[at].next = &items[(at + 403) % COUNT];
+        return items;
+    }
+    __attribute__((noinline)) static struct item *early(void) {
+        return chained(calloc(2 * COUNT, sizeof(struct item)));
+    }
+    __attribute__((noinline)) static struct item *fresh(void) {
+        return chained(calloc(COUNT, sizeof(struct item)));
+    }
+    __attribute__((noinline)) static long scan(struct item *from, long steps) {
+        long sum = 0;
+        for (; steps > 0; steps--) { sum += from->key; from = from->next; }
+        return sum;
+    }
+    int main(void) {
+        struct item *old = early();
+        long sum = 0;
+        puts("ready");
+        fflush(stdout);
+        while (sum == 0) {
+            struct item *now = fresh();
+            sum += scan(old, 1 << 20) + scan(now, 1 << 20);
+            free(now);
+        }
+    }"#;
+
+/// A process that runs until the end of a test.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Blocks of a process that waits for a reader: those that are taken while it is sampled have names, each time.
+#[test]
+fn a_process_that_waits_notes_its_blocks_when_it_is_sampled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = built(&folder, "gcc", &[], SERVER);
+    let start = |library: Option<&Path>| {
+        let mut server = Process::new(&program);
+        if let Some(library) = library {
+            server.env("LD_PRELOAD", library).env("MEMLODE_BLOCKS", "wait");
+        }
+        let mut server = Running(server.stdout(std::process::Stdio::piped()).spawn().expect("runs"));
+        let mut line = String::new();
+        let said = server.0.stdout.take().expect("its output");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).expect("a line");
+        server
+    };
+    let sample = |server: &Running| {
+        let mut sample = memlode();
+        sample.args(["sample", "--rate", "10000", "--json", "--duration", "2s", "-p"]);
+        let output = sample.arg(server.0.id().to_string()).output().expect("runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        output
+    };
+    let untold = stderr(&sample(&start(None)));
+    let words = untold.split_whitespace().find_map(|word| word.strip_prefix("LD_PRELOAD="));
+    let library = PathBuf::from(words.expect("it says where the library is"));
+    let server = start(Some(&library));
+    for _ in 0..2 {
+        let report: Value = serde_json::from_slice(&sample(&server).stdout).expect("JSON alone");
+        let rows = report["blocks"].as_array().expect("blocks");
+        let is_fresh = |row: &&Value| row["allocated"]["calls"][0]["function"] == "fresh";
+        let is_older = |row: &&Value| row["allocated"]["is_older"] == true;
+        let samples = |row: Option<&Value>| row.map_or(0, |row| row["samples"].as_u64().unwrap_or(0));
+        let (fresh, older) = (rows.iter().find(is_fresh), rows.iter().find(is_older));
+        assert!(samples(fresh) > 0 && samples(older) > 0, "{rows:#?}");
+        assert!(
+            fresh.is_some_and(|row| row["data"] == "item.key" || row["data"] == "item.next"),
+            "{rows:#?}"
+        );
+        assert!(rows.iter().all(|row| is_fresh(&row) || is_older(&row)), "{rows:#?}");
+    }
+}
+
 /// Calls of the C++ library are not what allocated.
 #[test]
 fn blocks_of_containers_are_named_by_the_programs_own_line() {

@@ -16,6 +16,10 @@ const STACK_BYTES: u32 = 2 << 10;
 /// The most that may be: a processor's ring has room for some of them.
 const MOST_STACK_BYTES: u64 = 32 << 10;
 
+/// Samples a second of CPU time above which stacks are copied only if the user says so: a processor's ring would be full
+/// before it is looked at, where the machine is busy.
+const MOST_COPIES: u64 = 2000;
+
 /// The way in which calls are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallGraph {
@@ -43,9 +47,16 @@ pub fn parse(text: &str) -> Result<CallGraph, String> {
 
 impl CallGraph {
     /// Makes events copy stacks, if calls are to be found so. What was chosen for the user is said.
-    pub fn apply(self, events: &mut [Vec<SampledEvent>], program: Option<&OsStr>, pid: Option<u32>) {
+    pub fn apply(
+        self,
+        events: &mut [Vec<SampledEvent>],
+        rate: u64,
+        program: Option<&OsStr>,
+        pid: Option<u32>,
+    ) {
         let bytes = match self {
             CallGraph::FramePointers => return,
+            CallGraph::Auto if rate > MOST_COPIES => return,
             CallGraph::Stacks(bytes) => bytes,
             CallGraph::Auto => {
                 let path = program.map_or_else(|| pid.and_then(image), search_path);

@@ -34,7 +34,7 @@ impl Preload {
         match made {
             Ok(made) => Some(made),
             Err(why) => {
-                term::note(&format!("heap blocks have no names: {why}"));
+                tell_none(&why);
                 None
             }
         }
@@ -49,6 +49,30 @@ impl Preload {
         }
         command.env("LD_PRELOAD", libraries).env("MEMLODE_BLOCKS", self.notes.name());
     }
+}
+
+/// Makes a process note its blocks from now on, if it was started to do so.
+///
+/// # Errors
+/// In a sentence: why there are no notes.
+pub fn of_process(pid: u32, least: u64) -> Result<BlockNotes, String> {
+    match BlockNotes::of_process(pid, least) {
+        Ok(Some(notes)) => Ok(notes),
+        Ok(None) => Err(match Install::find() {
+            Ok(install) => format!(
+                "the process does not note them. Started with LD_PRELOAD={} MEMLODE_BLOCKS=wait, it notes those that it \
+                 allocates while it is sampled",
+                install.blocks().display()
+            ),
+            Err(why) => why.to_string(),
+        }),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+/// Prints that there are no notes.
+pub fn tell_none(why: &str) {
+    term::note(&format!("heap blocks have no names: {why}"));
 }
 
 /// Why a program would not load the library.

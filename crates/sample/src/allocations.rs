@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use memlode_trace::sampled::{InstructionFrame, InstructionId, SampledInstruction, SampledRecording};
+use memlode_trace::sampled::{
+    InstructionFrame, InstructionId, SampledBlock, SampledInstruction, SampledRecording,
+};
 
 use crate::report::{AllocationCall, SampledAllocation, SampledBlocks};
 use crate::share::{SampleCount, SampleShare};
@@ -31,8 +33,8 @@ impl Allocations {
     pub fn of(recording: &SampledRecording, is_weighted: bool) -> Allocations {
         let mut found = Allocations::default();
         let mut numbers: HashMap<SampledAllocation, usize> = HashMap::new();
-        let of_block = |block: &memlode_trace::sampled::SampledBlock| {
-            let way = way(recording, block.path, block.is_mapped);
+        let of_block = |block: &SampledBlock| {
+            let way = way(recording, block);
             let next = numbers.len();
             let number = *numbers.entry(way.clone()).or_insert(next);
             if number == next {
@@ -93,9 +95,9 @@ impl Allocations {
 }
 
 /// The calls of a path from the first one on that is no library's.
-fn way(recording: &SampledRecording, path: Option<u32>, is_mapped: bool) -> SampledAllocation {
+fn way(recording: &SampledRecording, block: &SampledBlock) -> SampledAllocation {
     let mut frames: Vec<InstructionFrame> = Vec::new();
-    for call in recording.calls(path) {
+    for call in recording.calls(block.path) {
         match call.frames.is_empty() {
             true => {
                 frames.push(InstructionFrame { function: call.symbol.clone(), ..InstructionFrame::default() })
@@ -113,7 +115,7 @@ fn way(recording: &SampledRecording, path: Option<u32>, is_mapped: bool) -> Samp
             break;
         }
     }
-    SampledAllocation { calls, is_mapped }
+    SampledAllocation { calls, is_mapped: block.is_mapped, is_older: block.begun == 0 }
 }
 
 /// Files that come with a compiler or a system.

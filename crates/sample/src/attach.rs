@@ -15,7 +15,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::Error;
-use crate::live::{Opened, Rings, is_sampled, keeping};
+use crate::blocks::BlockNotes;
+use crate::live::{Noted, Opened, Rings, is_sampled, keeping};
 use crate::records::{Record, RecordEvent};
 use crate::tally::Sampled;
 use crate::tiers::{SampledEvent, ranges};
@@ -25,12 +26,14 @@ use crate::unwinding::Unwinding;
 const MOST_MAPS: u64 = 64 << 20;
 
 /// Samples a process by events in groups ([`crate::tiers::events`]) until it ends, `stop` is set or the time is over.
+/// Blocks are those that it notes from now on, if it does; all memory that it has by now is older.
 ///
 /// # Errors
 /// If there is no such process, it is somebody else's, or the kernel refuses.
 pub fn attach(
     pid: u32,
     events: &[Vec<SampledEvent>],
+    blocks: Option<&mut BlockNotes>,
     longest: Option<Duration>,
     stop: &AtomicBool,
 ) -> Result<Sampled, Error> {
@@ -39,17 +42,24 @@ pub fn attach(
     let Opened { others: _others, samplers } = open(pid, events)?;
     let mut rings = Rings::of(events, samplers);
     let mut tally = keeping(events).with_unwinding(Unwinding::new(root_of(pid), HashMap::new()));
-    maps(pid)?.into_iter().for_each(|record| tally.take(record));
+    let mapped = maps(pid)?;
+    if blocks.is_some() {
+        heaps(&mapped).into_iter().for_each(|(address, bytes)| tally.older(pid, address, bytes));
+    }
+    mapped.into_iter().for_each(|record| tally.take(record));
+    let mut noted = Noted::new(blocks);
     let begun = Instant::now();
     while !stop.load(Ordering::Relaxed) && longest.is_none_or(|longest| begun.elapsed() < longest) {
         let has_ended = has_ended(&process, rings.pause);
         rings.look(&mut |record| tally.take(record));
+        noted.look(&mut tally, false);
         if has_ended {
             break;
         }
     }
     rings.finish(&mut |record| tally.take(record));
-    Ok(Sampled { seconds: begun.elapsed().as_secs_f64(), ..tally.finish() })
+    noted.look(&mut tally, true);
+    Ok(Sampled { seconds: begun.elapsed().as_secs_f64(), ..tally.finish_with(noted.lost()) })
 }
 
 fn find(pid: u32) -> Result<OwnedFd, Error> {
@@ -162,6 +172,23 @@ fn maps(pid: u32) -> Result<Vec<Record>, Error> {
     Ok(lines.filter_map(map).map(|event| Record { time: 0, pid, tid: pid, event }).collect())
 }
 
+/// Memory of heaps, of maps in the order of addresses: no file lies there. Right behind a file's it is that of static
+/// variables.
+fn heaps(mapped: &[Record]) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let mut behind_file = None;
+    for record in mapped {
+        let RecordEvent::Map { address, length, path, .. } = &record.event else { continue };
+        let name = path.as_encoded_bytes();
+        let is_heap = name.is_empty() || name == b"[heap]" || name.starts_with(b"[anon:");
+        if is_heap && behind_file != Some(*address) {
+            found.push((*address, *length));
+        }
+        behind_file = name.starts_with(b"/").then(|| address.saturating_add(*length));
+    }
+    found
+}
+
 /// `55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:00 1234    /usr/bin/program`
 fn map(line: &[u8]) -> Option<RecordEvent> {
     let mut fields = line.splitn(6, |byte| *byte == b' ');
@@ -205,11 +232,25 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_heaps_is_that_of_no_file_and_not_behind_one() {
+        let lines = [
+            "1000-2000 rw-p 00000000 fe:00 1    /usr/bin/a",
+            "2000-3000 rw-p 00000000 00:00 0 ",
+            "5000-6000 rw-p 00000000 00:00 0    [heap]",
+            "7000-8000 rw-p 00000000 00:00 0 ",
+            "9000-a000 rw-p 00000000 00:00 0    [stack]",
+        ];
+        let lines = lines.iter().filter_map(|line| map(line.as_bytes()));
+        let mapped: Vec<Record> = lines.map(|event| Record { time: 0, pid: 1, tid: 1, event }).collect();
+        assert_eq!((mapped.len(), heaps(&mapped)), (5, vec![(0x5000, 0x1000), (0x7000, 0x1000)]));
+    }
+
+    #[test]
     fn a_process_that_is_not_there_is_said_to_be() {
         let stop = AtomicBool::new(false);
         let clock = events(&LinuxSampling, TierKind::Clock, 1000).expect("a clock");
         for pid in [0, u32::MAX, i32::MAX as u32] {
-            let error = attach(pid, &clock, None, &stop).expect_err("no process");
+            let error = attach(pid, &clock, None, None, &stop).expect_err("no process");
             assert!(matches!(error, Error::NoProcess { .. }), "{error}");
             assert!(error.to_string().contains(&format!("no process {pid}")), "{error}");
         }

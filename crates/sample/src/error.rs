@@ -26,6 +26,14 @@ pub enum Error {
         /// The user of this process.
         own: u32,
     },
+    /// Another process reads the notes of blocks that a process makes.
+    #[error("process {reader} reads the blocks of process {pid}; end it first")]
+    OtherReader {
+        /// The process that notes.
+        pid: u32,
+        /// The one that reads.
+        reader: u32,
+    },
     /// The kernel's setting forbids sampling.
     #[error(
         "the kernel does not let this user sample programs: /proc/sys/kernel/perf_event_paranoid is {level}, and must be \

@@ -93,13 +93,12 @@ pub fn sample_events<T, E: From<Error>>(
     }
     let mut rings = Rings::of(events, opened.samplers);
     let begun = Instant::now();
-    let mut noted = Noted { notes: blocks, waiting: Default::default() };
+    let mut noted = Noted::new(blocks);
     let between = |tally: &mut Tally, is_last: bool| noted.look(tally, is_last);
     let (result, tally) = drained(&mut rings, keeping(events), Tally::take, between, run);
     let seconds = begun.elapsed().as_secs_f64();
     drop(opened.others);
-    let lost = noted.notes.map_or(0, |notes| notes.lost());
-    Ok((result?, Sampled { seconds, ..tally.finish_with(lost) }))
+    Ok((result?, Sampled { seconds, ..tally.finish_with(noted.lost()) }))
 }
 
 /// The fields of samples: the same of all events that are written.
@@ -164,9 +163,10 @@ impl Opened {
                 builder.inherit(true).one_cpu(cpu);
                 match thread {
                     Some(thread) => builder.observe_pid(thread).enabled(true),
-                    // Programs note their blocks by this clock.
-                    None => builder.observe_self().enable_on_exec(true).clockid(Clock::MONOTONIC),
+                    None => builder.observe_self().enable_on_exec(true),
                 };
+                // Programs note their blocks by this clock.
+                builder.clockid(Clock::MONOTONIC);
                 // What processes map has to be told once.
                 let is_written = at + 1 == group.len();
                 if is_written && std::mem::take(&mut is_first) {
@@ -299,16 +299,25 @@ impl Rings {
 }
 
 /// Notes of blocks that wait for the kernel's records of what their process had mapped.
-struct Noted<'a> {
+pub(crate) struct Noted<'a> {
     notes: Option<&'a mut BlockNotes>,
     /// Notes of the last look, and of the one before.
     waiting: [Vec<BlockNote>; 2],
 }
 
-impl Noted<'_> {
+impl<'a> Noted<'a> {
+    pub(crate) fn new(notes: Option<&'a mut BlockNotes>) -> Noted<'a> {
+        Noted { notes, waiting: Default::default() }
+    }
+
+    /// Notes for which there was no room.
+    pub(crate) fn lost(&self) -> u64 {
+        self.notes.as_ref().map_or(0, |notes| notes.lost())
+    }
+
     /// Passes on notes that were taken before the rings were emptied the last time: every record that is older is known
     /// by now.
-    fn look(&mut self, tally: &mut Tally, is_last: bool) {
+    pub(crate) fn look(&mut self, tally: &mut Tally, is_last: bool) {
         let Some(notes) = self.notes.as_deref_mut() else { return };
         let [last, before] = &mut self.waiting;
         let mut pass = |of: &mut Vec<BlockNote>, notes: &BlockNotes| {

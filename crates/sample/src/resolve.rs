@@ -88,6 +88,8 @@ pub fn resolve(sampled: &Sampled, source: &SampleSource) -> SampledRecording {
     let mut known_blocks = KnownBlocks::default();
     for ((stored, (_, sample)), block) in found.samples.iter_mut().zip(&order).zip(blocks) {
         stored.path = code.path(sample.call, sampled, &mut known, &mut found.modules);
+        // Stacks of threads lie in memory that no file has, too.
+        let block = block.filter(|block| block.begun > 0 || stored.on_stack != Some(true));
         stored.block = block.map(|SweptBlock { address, bytes, begun, call, is_mapped }| {
             let path = code.path(call, sampled, &mut known, &mut found.modules);
             known_blocks.number(SampledBlock { address, bytes, begun, is_mapped, path })

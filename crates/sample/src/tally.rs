@@ -223,6 +223,11 @@ impl Tally {
         self.book.add(note, call);
     }
 
+    /// Takes memory that a process had before it noted its blocks.
+    pub(crate) fn older(&mut self, pid: u32, address: u64, bytes: u64) {
+        self.book.older(pid, address, bytes);
+    }
+
     /// Nothing of what was noted before this time changes any more.
     pub(crate) fn settle(&mut self, until: u64) {
         self.book.settle(until);

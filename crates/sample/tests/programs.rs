@@ -99,7 +99,7 @@ fn a_process_that_runs_is_sampled_with_all_that_it_starts() {
     let source = gallery(source);
     let shell = Forever::start(&built(folder.path(), compiler, &["-g"], &source));
     let stop = AtomicBool::new(false);
-    let sampled = attach(shell.0.id(), &clock(), Some(Duration::from_secs(4)), &stop).expect("samples");
+    let sampled = attach(shell.0.id(), &clock(), None, Some(Duration::from_secs(4)), &stop).expect("samples");
     assert_hot(&named(&sampled), &source, member, "attached");
 }
 

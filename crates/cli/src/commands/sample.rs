@@ -11,7 +11,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
 use memlode_report::render::terminal;
 use memlode_sample::tiers::{LinuxSampling, SampledEvent, TierKind, events};
-use memlode_sample::{SampleSource, Sampled, Skid, attach, report, resolve, root_of, sample_events};
+use memlode_sample::{
+    BlockNotes, SampleSource, Sampled, Skid, attach, report, resolve, root_of, sample_events,
+};
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::sampled::SampledRecording;
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,7 +22,7 @@ use crate::args::numbers;
 use crate::args::times::parse_duration;
 use crate::call_graph::{self, CallGraph};
 use crate::child::exit_code;
-use crate::preload::Preload;
+use crate::preload::{self, Preload};
 use crate::sampled::show;
 use crate::status::OK;
 use crate::stop::stop_on_signals;
@@ -60,10 +62,10 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WAY", default_value = "clock")]
     by: By,
     /// Name blocks of the heap of at least this size, by the calls that allocated them; none: no blocks
-    #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = least_block, conflicts_with = "pid")]
+    #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = least_block)]
     blocks: LeastBlock,
     /// Find callers by frame pointers (fp), or by unwind tables and a copy of the stack (dwarf, or dwarf,SIZE for one of
-    /// another size than 2K); auto: the latter where the program keeps no frame pointers
+    /// another size than 2K); auto: the latter where the program keeps no frame pointers, to a rate of 2000
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = call_graph::parse)]
     call_graph: CallGraph,
     /// Rows of each table
@@ -124,15 +126,23 @@ Exit status: the program's, or for a process that runs 0; 1 nothing could be sam
 
 pub fn run(args: Args) -> Result<ExitCode> {
     let mut events = args.by.events(args.rate)?;
-    args.call_graph.apply(&mut events, args.command.first().map(OsString::as_os_str), args.pid);
+    args.call_graph.apply(&mut events, args.rate, args.command.first().map(OsString::as_os_str), args.pid);
     let is_clock = args.by == By::Clock;
     let period_ns = (1_000_000_000 / args.rate) | 1;
     args.keep.refuse_occupied()?;
     let stop = stop_on_signals()?;
+    let mut least_block = args.blocks.0;
     let (status, sampled, subject, root) = match args.pid {
         Some(pid) => {
             term::line(&format!("sampling process {pid}{}", until(args.duration)));
-            let sampled = attach(pid, &events, args.duration, &stop)?;
+            let (mut notes, why) = match args.blocks.0.map(|least| preload::of_process(pid, least)) {
+                Some(Ok(notes)) => (Some(notes), None),
+                Some(Err(why)) => (None, Some(why)),
+                None => (None, None),
+            };
+            least_block = notes.as_ref().map(BlockNotes::least);
+            let sampled = attach(pid, &events, notes.as_mut(), args.duration, &stop)?;
+            why.iter().for_each(|why| preload::tell_none(why));
             (None, sampled, format!("process {pid}"), root_of(pid))
         }
         None => {
@@ -165,7 +175,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         period_ns: if is_clock { period_ns } else { 0 },
         skid,
         root,
-        least_block: args.blocks.0.filter(|_| args.pid.is_none()),
+        least_block,
         ..SampleSource::default()
     };
     let recording = resolve(&sampled, &source);

@@ -48,7 +48,7 @@ pub enum BlockEvent {
 /// A change, and when it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockChange {
-    /// Nanoseconds of the clock that samples have.
+    /// Nanoseconds of the clock that samples have; 0: before all.
     pub time: u64,
     /// The process.
     pub pid: u32,
@@ -112,6 +112,12 @@ impl BlockBook {
             }
             NoteKind::Unmapped => self.change(time, pid, BlockEvent::Unmapped { address, bytes }),
         }
+    }
+
+    /// Memory that a process had before its blocks were noted: whatever lies there is older, or too small for a note.
+    pub fn older(&mut self, pid: u32, address: u64, bytes: u64) {
+        self.kept.is_noted = true;
+        self.change(0, pid, BlockEvent::Taken { address, bytes, call: None, is_mapped: true });
     }
 
     /// Adds what the kernel said of a process.

@@ -1,7 +1,7 @@
 //! The memory that programs note their blocks in, from the reader's side (`blocks/src/notes.c`).
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use memlode_trace::format::{
     BlockNote as Written, BlockNotesHeader, BlockPath, block_note, block_notes, magic, version,
 };
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 
 use crate::Error;
 
@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Notes that are read together.
 const TOGETHER: u64 = 4096;
 
+/// The place of the reader's number.
+const READER: usize = offset_of!(BlockNotesHeader, reader);
 const NOTES: u64 = block_notes::NOTES as u64;
 
 /// The events of blocks.
@@ -53,6 +55,12 @@ pub(crate) struct BlockNote {
 pub struct BlockNotes {
     pub(super) memory: File,
     tail: u64,
+    /// Notes that had been lost before this reader came.
+    lost: u64,
+    /// Bytes of the smallest blocks that are passed on.
+    least: u64,
+    /// The memory is a process's own: it makes no notes without a reader.
+    is_theirs: bool,
     /// The number of a note that is not finished, and since when.
     unfinished: Option<(u64, Instant)>,
 }
@@ -73,6 +81,7 @@ impl BlockNotes {
                 magic: magic::BLOCK_NOTES,
                 version: version::BLOCK_NOTES,
                 least: least.max(1),
+                reader: std::process::id(),
                 ..BlockNotesHeader::default()
             };
             memory.write_all_at(&header.to_bytes(), 0)?;
@@ -80,7 +89,41 @@ impl BlockNotes {
         })();
         let memory =
             made.map_err(|source| Error::System { doing: "cannot make memory for notes of blocks", source })?;
-        Ok(BlockNotes { memory, tail: 0, unfinished: None })
+        Ok(BlockNotes { memory, tail: 0, lost: 0, least: least.max(1), is_theirs: false, unfinished: None })
+    }
+
+    /// Makes a process note its blocks from now on, if it was started to wait for that (`MEMLODE_BLOCKS=wait`); `None` if it
+    /// was not. It stops when this is dropped. Blocks of fewer bytes than `least` are left out.
+    ///
+    /// # Errors
+    /// If its memory cannot be opened, or another process reads it.
+    pub fn of_process(pid: u32, least: u64) -> Result<Option<BlockNotes>, Error> {
+        let Some(memory) = waiting(pid) else { return Ok(None) };
+        let failed = |source| Error::System { doing: "cannot read the process's notes of blocks", source };
+        let mut notes = BlockNotes { memory, tail: 0, lost: 0, least, is_theirs: false, unfinished: None };
+        let mut bytes = [0; BlockNotesHeader::BYTES];
+        notes.memory.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        let header = BlockNotesHeader::from_bytes(&bytes);
+        let is_alive = |reader: u32| std::path::Path::new(&format!("/proc/{reader}")).exists();
+        if header.reader != 0 && is_alive(header.reader) {
+            return Err(Error::OtherReader { pid, reader: header.reader });
+        }
+        notes.tail = header.head;
+        notes.lost = header.lost;
+        notes.least = header.least.max(least);
+        notes.put(offset_of!(BlockNotesHeader, tail), &header.head.to_le_bytes()).map_err(failed)?;
+        notes.put(READER, &std::process::id().to_le_bytes()).map_err(failed)?;
+        notes.is_theirs = true;
+        Ok(Some(notes))
+    }
+
+    /// Bytes of the smallest blocks that are noted.
+    pub fn least(&self) -> u64 {
+        self.least
+    }
+
+    fn put(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_all_at(bytes, offset as u64)
     }
 
     /// The name by which a process of this machine opens the memory: the value of `MEMLODE_BLOCKS`.
@@ -108,7 +151,7 @@ impl BlockNotes {
             let before = self.tail;
             for written in bytes.as_chunks::<{ Written::BYTES }>().0 {
                 match note(&Written::from_bytes(written), self.tail) {
-                    Some(note) => found.extend(note),
+                    Some(note) => found.extend(note.filter(|note| self.is_wanted(note))),
                     None if !is_last && !self.is_given_up() => break,
                     None => {}
                 }
@@ -120,6 +163,10 @@ impl BlockNotes {
                 return;
             }
         }
+    }
+
+    fn is_wanted(&self, note: &BlockNote) -> bool {
+        !matches!(note.kind, NoteKind::Taken | NoteKind::Mapped) || note.bytes >= self.least
     }
 
     /// Returns whether the next note, which is not finished, has been so for long.
@@ -135,7 +182,7 @@ impl BlockNotes {
 
     /// Notes for which there was no room.
     pub(crate) fn lost(&self) -> u64 {
-        self.number(offset_of!(BlockNotesHeader, lost)).unwrap_or(0)
+        self.number(offset_of!(BlockNotesHeader, lost)).unwrap_or(0).saturating_sub(self.lost)
     }
 
     /// The return addresses of a path, the innermost first; none if it is not known.
@@ -154,6 +201,34 @@ impl BlockNotes {
         self.memory.read_exact_at(&mut bytes, offset as u64).ok()?;
         Some(u64::from_le_bytes(bytes))
     }
+}
+
+impl Drop for BlockNotes {
+    fn drop(&mut self) {
+        if self.is_theirs {
+            let _ = self.put(READER, &0_u32.to_le_bytes());
+        }
+    }
+}
+
+/// The memory of a process that waits for a reader, among the files that it has open.
+fn waiting(pid: u32) -> Option<File> {
+    let is_ours = |file: &fs::DirEntry| {
+        let name = fs::read_link(file.path()).ok()?;
+        name.as_os_str().as_encoded_bytes().starts_with(b"/memfd:memlode-blocks").then_some(())
+    };
+    let mut files = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.filter_map(Result::ok);
+    let found = files.find(|file| is_ours(file).is_some())?;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let memory = File::from(rustix::fs::open(found.path(), flags, Mode::empty()).ok()?);
+    // A program may give any file that name.
+    let mut bytes = [0; BlockNotesHeader::BYTES];
+    let is_whole =
+        memory.metadata().is_ok_and(|of| of.is_file() && of.len() == u64::from(block_notes::BYTES));
+    let is_read = is_whole && memory.read_exact_at(&mut bytes, 0).is_ok();
+    let header = BlockNotesHeader::from_bytes(&bytes);
+    let is_known = header.magic == magic::BLOCK_NOTES && header.version == version::BLOCK_NOTES;
+    (is_read && is_known).then_some(memory)
 }
 
 /// A note of a number; `None` if it is not finished, and no note if it is of no kind that is known.

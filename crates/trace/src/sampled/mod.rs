@@ -194,7 +194,8 @@ pub struct SampledBlock {
     pub address: u64,
     /// Its length.
     pub bytes: u64,
-    /// Nanoseconds of the kernel's clock when it was taken.
+    /// Nanoseconds of the kernel's clock when it was taken. 0: this is memory from before the recording, where blocks are
+    /// older, or too small to be noted.
     pub begun: u64,
     /// The memory was mapped, and is no block of the heap.
     pub is_mapped: bool,

@@ -323,6 +323,9 @@ fn data<'a>(found: &'a SampleReport, style: Style) -> String {
 
 /// "heap block from build at network.h:35 ← main at main.c:7".
 fn allocation(of: &SampledAllocation) -> String {
+    if of.is_older {
+        return "memory that is older than the recording (or a block too small to be noted)".into();
+    }
     let kind = if of.is_mapped { "memory mapped by" } else { "heap block from" };
     let one = |call: &AllocationCall| {
         let name = match call.function.as_str() {
@@ -348,6 +351,7 @@ fn blocks(found: &SampleReport, style: Style) -> String {
         (vec![cut_end(&name, 2 * width / 3).into_owned(), cut(&data, width / 3).into_owned()], row.time, None)
     });
     let size = |row: &SampledBlocks| match row.blocks {
+        _ if row.allocated.is_older => String::new(),
         1 => format!("1 block of {}", bytes(row.bytes)),
         n => format!("{} blocks of {} together", count(n as u64), bytes(row.bytes)),
     };
