@@ -92,14 +92,7 @@ mod tests {
     use crate::sharing::survey::SyncEvent;
 
     fn thread(is_first: bool, frame: u64, events: &[(u64, SyncKind, u64)]) -> ThreadFacts {
-        let event = |&(stamp, kind, object): &(u64, SyncKind, u64)| SyncEvent {
-            stamp,
-            kind,
-            object,
-            is_update: false,
-            look: None,
-            site: None,
-        };
+        let event = |&(stamp, kind, object): &(u64, SyncKind, u64)| SyncEvent::new(stamp, kind, object);
         ThreadFacts {
             process: Some(ProcessId(0)),
             is_first,

@@ -54,7 +54,7 @@ struct Taken {
 fn takes(event: &SyncEvent) -> bool {
     match event.kind {
         SyncKind::Lock => true,
-        SyncKind::Acquire => event.is_update && event.look.is_some(),
+        SyncKind::Acquire => event.is_update && event.look().is_some(),
         _ => false,
     }
 }
@@ -107,13 +107,25 @@ pub(super) fn contended(names: &Names<'_>, pairs: &[SharedPair], costs: &Sharing
 
 /// The locks that more than one thread takes often, the most taken.
 fn often_taken(threads: &[ThreadFacts]) -> Vec<((ProcessId, u64), Taken)> {
+    // Most locks of a program with many are one thread's.
+    let mut takers: FxHashMap<(ProcessId, u64), Option<u32>> = FxHashMap::default();
+    for (number, facts) in (0u32..).zip(threads) {
+        let Some(process) = facts.process else { continue };
+        for event in facts.events.iter().filter(|event| takes(event)) {
+            let taker = takers.entry((process, event.object)).or_insert(Some(number));
+            *taker = taker.filter(|&taker| taker == number);
+        }
+    }
     let mut all: FxHashMap<(ProcessId, u64), Taken> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {
         let Some(process) = facts.process else { continue };
         for event in facts.events.iter().filter(|event| takes(event)) {
+            if takers[&(process, event.object)].is_some() {
+                continue;
+            }
             let taken = all.entry((process, event.object)).or_default();
             taken.times.push((event.stamp, number));
-            taken.site = taken.site.or(event.site);
+            taken.site = taken.site.or(event.site());
         }
     }
     let by_others = |taken: &Taken| taken.times.len() as u64 - most_by_one(&taken.times);
@@ -135,13 +147,9 @@ mod tests {
     use super::*;
 
     fn thread(events: &[(u64, SyncKind, bool)]) -> ThreadFacts {
-        let event = |&(stamp, kind, looks): &(u64, SyncKind, bool)| SyncEvent {
-            stamp,
-            kind,
-            object: 8,
-            is_update: true,
-            look: looks.then_some(0),
-            site: Some(SiteId(3)),
+        let event = |&(stamp, kind, looks): &(u64, SyncKind, bool)| {
+            let event = SyncEvent::new(stamp, kind, 8).with_look(looks.then_some(0));
+            SyncEvent { is_update: true, ..event.with_site(Some(SiteId(3))) }
         };
         ThreadFacts {
             process: Some(ProcessId(0)),

@@ -1,10 +1,13 @@
 //! The order of threads: who waits for which release of whom.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use memlode_trace::event::{ProcessId, SyncKind};
 use memlode_trace::format::stream;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::survey::ThreadFacts;
+use super::survey::{SyncEvent, ThreadFacts};
 
 /// Threads, by their place in the survey, and how often each must have released.
 pub(super) type Waits = Vec<(u32, u64)>;
@@ -57,18 +60,6 @@ struct Given {
 pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
     let (mut starts, ends) = lives(threads);
     let mut orders = Orders { waits: vec![Vec::new(); threads.len()], ..Orders::default() };
-    let mut times: Vec<(u64, u32, usize)> = Vec::new();
-    for (thread, facts) in (0u32..).zip(threads) {
-        let mut latest = 0;
-        times.extend(facts.events.iter().enumerate().map(|(number, event)| {
-            latest = event.stamp.max(latest);
-            (latest, thread, number)
-        }));
-    }
-    // Of one time, what releases comes first.
-    times.sort_by_key(|&(stamp, thread, number)| {
-        (stamp, !threads[thread as usize].events[number].kind.releases(), thread, number)
-    });
     let mut releasers: FxHashMap<Object, Vec<u32>> = FxHashMap::default();
     for (thread, facts) in (0u32..).zip(threads) {
         for event in facts.events.iter().filter(|event| event.kind.releases()) {
@@ -78,8 +69,12 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
             }
         }
     }
+    let looks = (threads.iter())
+        .flat_map(|facts| facts.events.iter().map(|event| (facts.process, event)))
+        .filter(|(_, event)| event.look().is_some());
     let mut state = State {
         threads,
+        looked_at: looks.map(|(process, event)| (process, event.object)).collect(),
         releasers,
         given: FxHashMap::default(),
         seen: FxHashMap::default(),
@@ -91,7 +86,7 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
         left: FxHashMap::default(),
         ends,
     };
-    for (stamp, thread, number) in times {
+    for (stamp, thread, number) in InOrder::of(threads) {
         if let Some((ordinal, waits)) = state.event(stamp, thread, number) {
             // A library made it, and it begins by waiting for work.
             let start = &mut starts[thread as usize];
@@ -105,6 +100,68 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
         threads.iter().zip(&starts).filter(|(facts, start)| !facts.is_first && start.is_none()).count();
     orders.starts = starts;
     orders
+}
+
+/// The events of all threads in the order of their times: when, whose, and which of its events.
+///
+/// An event is not before the one in front of it of its thread. Of one time, what releases comes first.
+struct InOrder<'t> {
+    threads: Vec<Upcoming<'t>>,
+    /// The next event of each thread that has one: time, whether it acquires, thread, number.
+    next: BinaryHeap<Reverse<(u64, bool, u32, usize)>>,
+}
+
+/// The events of a thread that are still to come.
+struct Upcoming<'t> {
+    events: &'t [SyncEvent],
+    /// The first that is not in `now`.
+    at: usize,
+    /// The time of those in `now`.
+    time: u64,
+    /// Numbers of events of one time, the last first.
+    now: Vec<usize>,
+}
+
+impl<'t> InOrder<'t> {
+    fn of(threads: &'t [ThreadFacts]) -> InOrder<'t> {
+        let upcoming =
+            |facts: &'t ThreadFacts| Upcoming { events: &facts.events, at: 0, time: 0, now: Vec::new() };
+        let mut all = InOrder { threads: threads.iter().map(upcoming).collect(), next: BinaryHeap::new() };
+        (0..threads.len() as u32).for_each(|thread| all.supply(thread));
+        all
+    }
+
+    fn supply(&mut self, thread: u32) {
+        let upcoming = &mut self.threads[thread as usize];
+        if let Some((time, number)) = upcoming.next() {
+            let acquires = !upcoming.events[number].kind.releases();
+            self.next.push(Reverse((time, acquires, thread, number)));
+        }
+    }
+}
+
+impl Iterator for InOrder<'_> {
+    type Item = (u64, u32, usize);
+
+    fn next(&mut self) -> Option<(u64, u32, usize)> {
+        let Reverse((time, _, thread, number)) = self.next.pop()?;
+        self.supply(thread);
+        Some((time, thread, number))
+    }
+}
+
+impl Upcoming<'_> {
+    fn next(&mut self) -> Option<(u64, usize)> {
+        if self.now.is_empty() {
+            self.time = self.events.get(self.at)?.stamp.max(self.time);
+            let until = self.events[self.at..].iter().position(|event| event.stamp > self.time);
+            let until = until.map_or(self.events.len(), |more| self.at + more);
+            self.now.extend((self.at..until).rev());
+            self.now.sort_by_key(|&number| self.events[number].kind.releases());
+            self.at = until;
+        }
+        Some((self.time, self.now.pop()?))
+    }
 }
 
 pub(super) type Object = (Option<ProcessId>, u64);
@@ -122,7 +179,9 @@ struct State<'t> {
     latest: FxHashMap<Object, Vec<Latest>>,
     /// Threads that ever release an object.
     releasers: FxHashMap<Object, Vec<u32>>,
-    /// Releases by object and thread.
+    /// Objects that a waiting loop looks at.
+    looked_at: FxHashSet<Object>,
+    /// Releases of these by object and thread.
     given: FxHashMap<(Object, u32), Vec<Given>>,
     /// Number of them that the looks of a thread saw, by object.
     seen: FxHashMap<(Object, u32), usize>,
@@ -159,7 +218,7 @@ impl State<'_> {
                     .collect()
             }
             SyncKind::Leave => self.leave(object, thread),
-            _ => match event.look.and_then(|in_vain| self.look(object, thread, event.is_update, in_vain)) {
+            _ => match event.look().and_then(|in_vain| self.look(object, thread, event.is_update, in_vain)) {
                 Some(seen) => seen,
                 None => self.acquire(object, thread, event.is_update),
             },
@@ -185,7 +244,10 @@ impl State<'_> {
                 let latest = self.latest.entry(object).or_default();
                 latest.retain(|other| other.thread != thread || other.is_update != is_update);
                 latest.push(Latest { thread, releases, is_update });
-                self.given.entry((object, thread)).or_default().push(Given { stamp, releases, is_update });
+                if self.looked_at.contains(&object) {
+                    let given = self.given.entry((object, thread)).or_default();
+                    given.push(Given { stamp, releases, is_update });
+                }
             }
         }
     }
@@ -309,12 +371,12 @@ fn pair(threads: &[ThreadFacts], made: &[Creation], users: &[u32], starts: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sharing::survey::SyncEvent;
 
     /// A thread of process 0 that does something to object 8 at each time.
     fn thread(events: &[(u64, SyncKind, Option<u64>)]) -> ThreadFacts {
-        let event =
-            |&(stamp, kind, look)| SyncEvent { stamp, kind, object: 8, is_update: false, look, site: None };
+        let event = |&(stamp, kind, look): &(u64, SyncKind, Option<u64>)| {
+            SyncEvent::new(stamp, kind, 8).with_look(look)
+        };
         ThreadFacts {
             process: Some(ProcessId(0)),
             is_first: true,
@@ -325,6 +387,26 @@ mod tests {
 
     fn releases(stamps: &[u64]) -> ThreadFacts {
         thread(&stamps.iter().map(|&stamp| (stamp, SyncKind::Release, None)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn events_of_threads_are_in_the_order_of_their_times() {
+        let kinds = [SyncKind::Acquire, SyncKind::Release, SyncKind::Lock];
+        // Few times, and some of them backwards.
+        let draw = |of: u64, at: u64| (of * 7919 + at * 104_729) % 31;
+        let events = |of| (0..40).map(|at| ((draw(of, at) + at) / 3, kinds[draw(at, of) as usize % 3], None));
+        let threads: Vec<_> = (0..4).map(|of| thread(&events(of).collect::<Vec<_>>())).collect();
+        let mut sorted = Vec::new();
+        for (number, facts) in (0u32..).zip(&threads) {
+            let mut latest = 0;
+            for (at, event) in facts.events.iter().enumerate() {
+                latest = event.stamp.max(latest);
+                sorted.push((latest, !event.kind.releases(), number, at));
+            }
+        }
+        sorted.sort_unstable();
+        let sorted: Vec<_> = sorted.into_iter().map(|(time, _, thread, at)| (time, thread, at)).collect();
+        assert_eq!(InOrder::of(&threads).collect::<Vec<_>>(), sorted);
     }
 
     #[test]

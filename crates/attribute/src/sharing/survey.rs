@@ -27,19 +27,47 @@ const LOOKS: u8 = 16;
 /// Lines whose latest use is counted without a table: a power of two.
 const RECENT: usize = 1 << 13;
 
-/// Something that orders threads.
+/// Something that orders threads. A program may have one for each access, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SyncEvent {
     pub stamp: u64,
-    pub kind: SyncKind,
     pub object: u64,
+    /// See [`SyncEvent::look`]; the last number if there is none.
+    look: u64,
+    /// See [`SyncEvent::site`]; the last number if there is none.
+    site: u32,
+    pub kind: SyncKind,
     /// It is of an atomic read-modify-write.
     pub is_update: bool,
-    /// Present if it is the last look of a waiting loop: the time of the look in vain before it, 0
-    /// if there was none.
-    pub look: Option<u64>,
+}
+
+impl SyncEvent {
+    /// Something that a library does.
+    pub fn new(stamp: u64, kind: SyncKind, object: u64) -> SyncEvent {
+        SyncEvent { stamp, object, look: u64::MAX, site: u32::MAX, kind, is_update: false }
+    }
+
+    /// The same as the last look of a waiting loop: with the time of the look in vain before it, 0 if
+    /// there was none.
+    pub fn with_look(self, look: Option<u64>) -> SyncEvent {
+        SyncEvent { look: look.unwrap_or(u64::MAX), ..self }
+    }
+
+    /// The same by an access.
+    pub fn with_site(self, site: Option<SiteId>) -> SyncEvent {
+        SyncEvent { site: site.map_or(u32::MAX, |site| site.0), ..self }
+    }
+
+    /// The time of the look in vain before it, 0 if there was none; present if it is the last look of a
+    /// waiting loop.
+    pub fn look(&self) -> Option<u64> {
+        (self.look != u64::MAX).then_some(self.look)
+    }
+
     /// The access that does it; none if a library does.
-    pub site: Option<SiteId>,
+    pub fn site(&self) -> Option<SiteId> {
+        (self.site != u32::MAX).then_some(SiteId(self.site))
+    }
 }
 
 /// Facts about a thread.
@@ -273,7 +301,8 @@ impl<'t> Look<'t> {
                 }
                 let site = beside.filter(|access| access.address == object).map(|access| access.site);
                 let site = site.filter(|_| matches!(kind, SyncKind::Acquire | SyncKind::Release));
-                self.facts.events.push(SyncEvent { stamp, kind, object, is_update, look, site });
+                let event = SyncEvent::new(stamp, kind, object).with_look(look).with_site(site);
+                self.facts.events.push(SyncEvent { is_update, ..event });
             }
             _ => {}
         }
