@@ -148,8 +148,8 @@ mod tests {
 
     fn thread(events: &[(u64, SyncKind, bool)]) -> ThreadFacts {
         let event = |&(stamp, kind, looks): &(u64, SyncKind, bool)| {
-            let event = SyncEvent::new(stamp, kind, 8).with_look(looks.then_some(0));
-            SyncEvent { is_update: true, ..event.with_site(Some(SiteId(3))) }
+            let event = SyncEvent::new(stamp, kind, 8).updating(true);
+            event.with_look(looks.then_some(0)).with_site(Some(SiteId(3)))
         };
         ThreadFacts {
             process: Some(ProcessId(0)),

@@ -394,8 +394,9 @@ mod tests {
         let kinds = [SyncKind::Acquire, SyncKind::Release, SyncKind::Lock];
         // Few times, and some of them backwards.
         let draw = |of: u64, at: u64| (of * 7919 + at * 104_729) % 31;
-        let events = |of| (0..40).map(|at| ((draw(of, at) + at) / 3, kinds[draw(at, of) as usize % 3], None));
-        let threads: Vec<_> = (0..4).map(|of| thread(&events(of).collect::<Vec<_>>())).collect();
+        let event = |of, at| ((draw(of, at) + at) / 3, kinds[draw(at, of) as usize % 3], None);
+        let events = |of| (0..40).map(|at| event(of, at)).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..4).map(|of| thread(&events(of))).collect();
         let mut sorted = Vec::new();
         for (number, facts) in (0u32..).zip(&threads) {
             let mut latest = 0;

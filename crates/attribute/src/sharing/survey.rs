@@ -53,6 +53,11 @@ impl SyncEvent {
         SyncEvent { look: look.unwrap_or(u64::MAX), ..self }
     }
 
+    /// The same of an atomic read-modify-write, if it is one.
+    pub fn updating(self, is_update: bool) -> SyncEvent {
+        SyncEvent { is_update, ..self }
+    }
+
     /// The same by an access.
     pub fn with_site(self, site: Option<SiteId>) -> SyncEvent {
         SyncEvent { site: site.map_or(u32::MAX, |site| site.0), ..self }
@@ -302,7 +307,7 @@ impl<'t> Look<'t> {
                 let site = beside.filter(|access| access.address == object).map(|access| access.site);
                 let site = site.filter(|_| matches!(kind, SyncKind::Acquire | SyncKind::Release));
                 let event = SyncEvent::new(stamp, kind, object).with_look(look).with_site(site);
-                self.facts.events.push(SyncEvent { is_update, ..event });
+                self.facts.events.push(event.updating(is_update));
             }
             _ => {}
         }
