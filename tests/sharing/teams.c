@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
   long sum = 0;
   omp_set_num_threads(THREADS);
 #pragma omp parallel for schedule(static)
-  for (long i = 0; i < turns; i++) // <-- loop
+  for (long i = 0; i < turns; i++)      // <-- loop
     slots[omp_get_thread_num()].hits++; // <-- hit
   for (int i = 0; i < THREADS; i++)
     for (int k = 0; k < 1024; k++)
