@@ -35,6 +35,9 @@ impl Malloc {
         let memlode = std::env::current_exe().map_err(|error| format!("memlode is not found: {error}"))?;
         let mut command = Command::new(memlode);
         command.arg("place-blocks").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Else the blocks lie elsewhere each time, and some of the misses of an edit differ.
+        #[cfg(feature = "measure")]
+        memlode_measure::process::fix_addresses(&mut command);
         let mut child = command.spawn().map_err(|error| format!("memlode cannot be started: {error}"))?;
         let input = child.stdin.take().map(|input| BufWriter::with_capacity(1 << 16, input));
         Ok(Malloc { child, input, aligned: Vec::new(), failed: None })
