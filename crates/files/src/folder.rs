@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -150,6 +151,22 @@ impl Folder {
             let _ = rustix::fs::unlinkat(parent, &temporary, AtFlags::empty());
         }
         written
+    }
+
+    /// Replaces the contents of a regular file by those that need no more room on the disk than they do,
+    /// for a disk without any. Whoever is killed meanwhile leaves a part of them, so
+    /// [`Folder::write`] comes first.
+    ///
+    /// # Errors
+    /// It fails where [`Folder::file`] or writing does, or if the file has another name, too, or less room.
+    pub fn overwrite(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.opened(name, OFlags::WRONLY)?;
+        let found = file.metadata()?;
+        if found.nlink() != 1 || found.blocks().saturating_mul(512) < bytes.len() as u64 {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)
     }
 
     /// Copies the files in this directory, and below it, into another one; files there must be new.
@@ -317,6 +334,21 @@ mod tests {
         assert_eq!(fs::read_to_string(victim).unwrap(), "as it was");
         let left = folder.names(None).unwrap();
         assert_eq!(left.len(), 5, "what was there, and the file: {left:?}");
+    }
+
+    #[test]
+    fn files_are_overwritten_in_their_own_room() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let name = Path::new("file");
+        folder.write(name, b"longer than that").unwrap();
+        fs::File::open(place.path().join(name)).unwrap().sync_all().unwrap();
+        folder.overwrite(name, b"short").unwrap();
+        assert_eq!(folder.read_text(name, 99).unwrap(), "short");
+        assert!(folder.overwrite(name, &[0; 1 << 20]).is_err(), "it has no such room");
+        fs::hard_link(place.path().join(name), place.path().join("other")).unwrap();
+        assert!(folder.overwrite(name, b"other").is_err(), "another file's contents");
+        assert_eq!(folder.read_text(name, 99).unwrap(), "short");
     }
 
     #[test]

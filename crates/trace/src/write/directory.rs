@@ -128,7 +128,14 @@ impl Store for DirectoryStore {
         if file != TraceFile::Manifest {
             self.take_room(bytes)?;
         }
-        let written = self.folder.write(&file.path(), bytes);
+        let mut written = self.folder.write(&file.path(), bytes);
+        let is_full = written
+            .as_ref()
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded));
+        // On a full disk there is the room that the first manifest took.
+        if file == TraceFile::Manifest && is_full {
+            written = self.folder.overwrite(&file.path(), bytes);
+        }
         written.map_err(|source| unwritten(self.path().join(file.path()), source))
     }
 
