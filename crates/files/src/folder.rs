@@ -154,7 +154,7 @@ impl Folder {
     }
 
     /// Replaces the contents of a regular file by those that need no more room on the disk than they do,
-    /// for a disk without any. Whoever is killed meanwhile leaves a part of them, so
+    /// for a disk without any. A process that is killed meanwhile leaves a part of them, so
     /// [`Folder::write`] comes first.
     ///
     /// # Errors
