@@ -9,6 +9,7 @@ import sys
 import zlib
 
 import axe_playwright_python
+from playwright import sync_api
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -87,6 +88,19 @@ class Reader:
     def hash(self):
         return self.page.evaluate("location.hash")
 
+    def click(self, place):
+        """Follows a link; a page draws what is chosen a moment after its address says so."""
+        there = place.evaluate("link => (link.click(), link.hash)")
+        self.page.wait_for_function("hash => document.body.dataset.shown === hash", arg=there)
+
+    def comes(self, place):
+        """Whether something appears."""
+        try:
+            place.first.wait_for()
+        except sync_api.TimeoutError:
+            return False
+        return True
+
     def check(self, where):
         """What holds of every view."""
         sizes = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -109,7 +123,7 @@ class Reader:
         """Opens each view by a click; of some pages, follows its links and goes back."""
         tabs = self.page.locator("#views a")
         for at in range(tabs.count()):
-            tabs.nth(at).click()
+            self.click(tabs.nth(at))
             here = self.hash()
             where = f"{name} {self.name} {here}"
             self.check(where)
@@ -121,9 +135,8 @@ class Reader:
     def follow(self, where, here):
         links = self.page.evaluate("[...new Set([...document.querySelectorAll('#main a')].map(a => a.hash))]")
         for link in links[:FOLLOWED]:
-            self.page.locator(f'#main a[href={json.dumps(link)}]').first.evaluate("link => link.click()")
-            self.page.wait_for_function("hash => location.hash === hash", arg=link)
+            self.click(self.page.locator(f'#main a[href={json.dumps(link)}]').first)
             self.check(f"{where} → {link}")
             if link != here:
                 self.page.go_back()
-                self.page.wait_for_function("hash => location.hash === hash", arg=here)
+                self.page.wait_for_function("hash => document.body.dataset.shown === hash", arg=here)

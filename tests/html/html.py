@@ -220,10 +220,10 @@ def cells(open_page):
         reader.accessible(options)
     reader.page.screenshot(path=WORK / "cells-filtered.png", full_page=True)
     # A filter goes to other views, and back again.
-    reader.page.locator("#views a", has_text="Objects").click()
+    reader.click(reader.page.locator("#views a", has_text="Objects"))
     if "thread=0" not in reader.hash():
         reader.faults.append(f"the filters are lost on the way to {reader.hash()}")
-    reader.page.locator(".chip", has_text="thread").click()
+    reader.click(reader.page.locator(".chip", has_text="thread"))
     if "thread" in reader.hash():
         reader.faults.append(f"a filter stays when it is removed: {reader.hash()}")
     return [reader, *call_tree(open_page, path), *object_ranges(open_page, path)]
@@ -283,17 +283,17 @@ def call_tree(open_page, path):
     if not weigh.count():
         reader.faults.append("the call tree has no weigh")
         return [reader]
-    weigh.evaluate("link => link.click()")
+    reader.click(weigh)
     text = reader.page.locator("#main").inner_text()
     if "main" not in text or "again" not in text:
         reader.faults.append("the callers of weigh are not shown")
     reader.check("sandwich")
     reader.accessible("sandwich")
     reader.page.screenshot(path=WORK / "cells-sandwich.png", full_page=True)
-    reader.page.locator("a", has_text="Collapse into its callers").click()
+    reader.click(reader.page.locator("a", has_text="Collapse into its callers"))
     if reader.page.locator("a.flame", has_text="weigh").count():
         reader.faults.append("a collapsed function is still there")
-    reader.page.locator(".choices a", has_text="callees first").click()
+    reader.click(reader.page.locator(".choices a", has_text="callees first"))
     if "invert=1" not in reader.hash() or "without=weigh" not in reader.hash():
         reader.faults.append(f"the address does not hold how calls are shown: {reader.hash()}")
     reader.open(path, "#calls/L1d")
@@ -346,8 +346,8 @@ def heap(open_page):
         reader.faults.append(f"the legend says {named}")
     if legend.first.get_attribute("data-tip") != memory["objects"][0]["name"]:
         reader.faults.append("the whole path is not told")
-    reader.page.locator("#main a", has_text="tabled").first.click()
-    if not reader.page.locator("h2", has_text="tabled").count():
+    reader.click(reader.page.locator("#main a", has_text="tabled").first)
+    if not reader.comes(reader.page.locator("h2", has_text="tabled")):
         reader.faults.append("an allocation does not lead to its objects")
     return [reader]
 

@@ -483,7 +483,7 @@ fn truncated_and_damaged_states_are_refused() {
         let mut newer = bytes.clone();
         newer[8] += 1;
         let refused = load(&known, arguments, &newer).err().expect("refused");
-        assert!(refused.to_string().contains("has version 4, and this memlode reads version 3"), "{refused}");
+        assert!(refused.to_string().contains("has version 5, and this memlode reads version 4"), "{refused}");
         let other = if known.meta.id == "reuse" { "alias" } else { "reuse" };
         let refused = load(&self::known(other), "", &bytes).err().expect("refused");
         assert!(refused.to_string().contains("one is of"), "{refused}");

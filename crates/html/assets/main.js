@@ -49,6 +49,7 @@ function show() {
     main.focus({ preventScroll: true });
   }
   shown = id;
+  document.body.dataset.shown = location.hash;
 }
 
 function switchTheme() {
