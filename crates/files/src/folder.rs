@@ -153,12 +153,13 @@ impl Folder {
         written
     }
 
-    /// Replaces the contents of a regular file by those that need no more room on the disk than they do,
-    /// for a disk without any. A process that is killed meanwhile leaves a part of them, so
-    /// [`Folder::write`] comes first.
+    /// Replaces the contents of a regular file, on a disk without room, by contents that fit where the
+    /// old ones lie. A process that is killed meanwhile leaves a part of them, so [`Folder::write`]
+    /// is to be tried first.
     ///
     /// # Errors
-    /// It fails where [`Folder::file`] or writing does, or if the file has another name, too, or less room.
+    /// Callers get an error where [`Folder::file`] or writing gives one, and
+    /// [`ErrorKind::StorageFull`] if the file has less room or a second name.
     pub fn overwrite(&self, name: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.opened(name, OFlags::WRONLY)?;
         let found = file.metadata()?;

@@ -119,7 +119,8 @@ pub struct SampledAllocation {
     pub calls: Vec<AllocationCall>,
     /// The memory was mapped, and is no block of the heap.
     pub is_mapped: bool,
-    /// It is memory from before the recording: blocks there are older, or too small to be noted.
+    /// The process had this memory before the recording: its blocks are older, or too small to be
+    /// noted.
     pub is_older: bool,
 }
 

@@ -182,7 +182,7 @@ impl Tally {
             .then(|| FilePlace { file: map.file as u32, offset: (address - start).wrapping_add(map.offset) })
     }
 
-    /// The same as [`Tally::callers`], by a copy of the stack.
+    /// Finds what [`Tally::callers`] finds by a copy of the stack.
     fn unwound(&mut self, pid: u32, stack: &StackCopy) -> Vec<FilePlace> {
         let mut unwinding = std::mem::take(&mut self.unwinding);
         let path = |file: u32| self.files[file as usize].as_os_str();

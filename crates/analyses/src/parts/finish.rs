@@ -92,8 +92,8 @@ pub fn finish(results: &[&[u8]], trace: Option<PathBuf>) -> Result<Finished, Bad
     Ok(Finished { found, chunks, damaged, unrecorded, peak_bytes, machine, trace })
 }
 
-/// The chunks of the trace, each counted once: parts of chunks have them together, while any other way
-/// to cut a trace has a part that replays it to the end.
+/// The chunks of the trace, each counted once. Parts of chunks have them together; any other way to
+/// cut a trace has a part that replays it to the end.
 struct Decoded {
     chunks: u64,
     damaged: Vec<String>,

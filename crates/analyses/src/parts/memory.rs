@@ -5,7 +5,7 @@ use std::fs;
 /// Returns the most memory that was resident in this process, in bytes; `None` if the system does
 /// not say.
 ///
-/// The kernel's other figure, of `getrusage`, is at least that of the process which started this one.
+/// `getrusage` would not do: it starts with the figure of the process that started this one.
 pub fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -44,14 +44,14 @@ pub struct MappedPiece {
 /// A place of an object that is kept beside it, so that accesses need not look it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceHint {
-    /// It has to be looked up.
+    /// The map has to look the place up.
     Unknown,
-    /// All of it begins here.
+    /// The whole object begins here.
     Whole {
         /// Address of its first byte now.
         base: u64,
     },
-    /// It has another layout, the first of whose parts begins here.
+    /// The object has another layout, whose first part begins here.
     Parts {
         /// Address of the first part.
         base: u64,
@@ -82,8 +82,8 @@ pub trait AddressMap: Send + Sync {
         PlaceHint::Unknown
     }
 
-    /// The one piece in which `bytes` of an object from `offset` on lie, if it is found quickly: that which
-    /// [`AddressMap::map`] adds, with no link before it. `hint` is the object's.
+    /// Returns the one piece that [`AddressMap::map`] would add, if it is found quickly and no link is
+    /// before it. `hint` is the object's.
     fn map_to_one(
         &self,
         _object: &ObjectRef<'_>,

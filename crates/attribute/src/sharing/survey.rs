@@ -42,34 +42,34 @@ pub(super) struct SyncEvent {
 }
 
 impl SyncEvent {
-    /// Something that a library does.
+    /// Makes an event that a library causes.
     pub fn new(stamp: u64, kind: SyncKind, object: u64) -> SyncEvent {
         SyncEvent { stamp, object, look: u64::MAX, site: u32::MAX, kind, is_update: false }
     }
 
-    /// The same as the last look of a waiting loop: with the time of the look in vain before it, 0 if
+    /// Marks the last look of a waiting loop by the time of the look in vain before it; that is 0 if
     /// there was none.
     pub fn with_look(self, look: Option<u64>) -> SyncEvent {
         SyncEvent { look: look.unwrap_or(u64::MAX), ..self }
     }
 
-    /// The same of an atomic read-modify-write, if it is one.
+    /// Marks an atomic read-modify-write.
     pub fn updating(self, is_update: bool) -> SyncEvent {
         SyncEvent { is_update, ..self }
     }
 
-    /// The same by an access.
+    /// Adds the site of the access that causes it.
     pub fn with_site(self, site: Option<SiteId>) -> SyncEvent {
         SyncEvent { site: site.map_or(u32::MAX, |site| site.0), ..self }
     }
 
-    /// The time of the look in vain before it, 0 if there was none; present if it is the last look of a
-    /// waiting loop.
+    /// Returns the time of the look in vain before it, if it is the last look of a waiting loop; that
+    /// is 0 if there was none.
     pub fn look(&self) -> Option<u64> {
         (self.look != u64::MAX).then_some(self.look)
     }
 
-    /// The access that does it; none if a library does.
+    /// Returns the site of the access that causes it; `None` if a library does.
     pub fn site(&self) -> Option<SiteId> {
         (self.site != u32::MAX).then_some(SiteId(self.site))
     }

@@ -83,9 +83,11 @@ impl<'t> Naming<'t> {
     /// have the line where each begins.
     pub(crate) fn written(self, linkage: StringId) -> String {
         let name = demangle(self.names.string(linkage));
-        let begins = |of: &Function| of.linkage_name == linkage && of.line > 0;
-        let region = is_parallel_region(self.names.string(linkage));
-        match self.names.functions().iter().find(|of| region && begins(of)) {
+        if !is_parallel_region(self.names.string(linkage)) {
+            return name;
+        }
+        let begins = |of: &&Function| of.linkage_name == linkage && of.line > 0;
+        match self.names.functions().iter().find(begins) {
             Some(of) => parallel_region_at(&name, of.line),
             None => name,
         }

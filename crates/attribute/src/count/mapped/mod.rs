@@ -288,7 +288,8 @@ impl<'m> Mapped<'m> {
         self.touch(profiler, stream, access);
     }
 
-    /// The object's class, the address and the bytes of an access that lies in one object, and in one piece: as almost all do.
+    /// Returns the object's class, the new address and the new size of an access to one piece of one
+    /// object, as almost all are.
     fn one_place<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
