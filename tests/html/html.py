@@ -102,6 +102,11 @@ def whole(path):
     faults = []
     if sum(row["accesses"] for row in line) != total["accesses"]:
         faults.append(f"the time line has not the {total['accesses']} accesses of the run")
+    last = data["report"]["machine"]["levels"][-1]
+    lines = {"fetched_bytes": last["read_misses"] + last["write_misses"], "written_bytes": last["write_backs"]}
+    for column, moved in lines.items():
+        if sum(row[column] for row in line) != moved * last["line_bytes"]:
+            faults.append(f"{column} of the time line are not those of the {moved} lines of the report")
     if not 20 <= len(line) <= 130:
         faults.append(f"the time line has {len(line)} intervals")
     timing = json.loads(run(MEMLODE, "sim", "pricing-trace", "--machine", "generic", "--time", "--json").stdout)

@@ -11,7 +11,7 @@ use memlode_attribute::setup::Setup;
 use memlode_attribute::{CostModel, Profile, has_gaps};
 use memlode_html::Page;
 use memlode_machine::Machine;
-use memlode_report::render::page::Commands;
+use memlode_report::render::page::{Bandwidth, Commands};
 use memlode_report::{
     Advice, Cells, CommandAnswer, CommandFindings, MissCauses, NamedComparison, NamedListing, PageRows,
     Report, SiteCounts, Sources, TimeReport, WantedLines, build, listing,
@@ -137,6 +137,7 @@ pub fn write(
     let commands = Commands { of: &|command| next.of(command), quoted: &NextCommands::quoted };
     let page = Page {
         report: *report,
+        bandwidth: Bandwidth::of(subject.machine),
         advice: advice.as_deref(),
         records: &records,
         code: code.as_ref(),

@@ -40,7 +40,7 @@ function chart(label, { x, series, form = "line", log = false, marks = [], tops 
         : { x: toX(at) + 4, y: height - bottom - 8 - 14 * (number % 2) }, name));
   });
   const step = (width - left - right) / Math.max(1, x.length);
-  tops.forEach((top, at) => svg.append(shape("line", {
+  tops.forEach((top, at) => top === null ? null : svg.append(shape("line", {
     class: "top", x1: left + at * step, x2: left + (at + 1) * step - 0.6, y1: toY(top), y2: toY(top),
   })));
   x.forEach((value, at) => {

@@ -23,15 +23,45 @@ function time(main) {
     xText: count, yText: count,
     tell: (at) => levels.map((name) => `${name.replace("_misses", "")}: ${count(rows[at][name])}`).join(", ") + ` ${about(rows[at])}`,
   }));
+  main.append(el("h2", {}, "Traffic to memory"), traffic(rows, x, about));
   const set = tableOf("working_set");
   if (set?.rows.length) main.append(el("h2", {}, "Working set"), el("p", { class: "soft" }, data.intros.working_set), workingSet(set.rows));
   main.append(el("details", {}, el("summary", {}, "As a table"), table("Time line", [
     { head: "from access", cell: (row) => count(row.access) },
     { head: "accesses", value: (row) => row.accesses, cell: (row) => count(row.accesses) },
     { head: "wait cycles", value: (row) => row.wait_cycles, cell: (row) => count(row.wait_cycles) },
+    { head: "fetched", value: (row) => row.fetched_bytes, cell: (row) => bytes(row.fetched_bytes) },
+    { head: "written back", value: (row) => row.written_bytes, cell: (row) => bytes(row.written_bytes) },
     { head: "mostly for", left: true, cell: (row) => (row.data ? named(row.data.name, toType(row.data.type, row.data.member)) : "") },
     ...levels.map((name) => ({ head: name.replace("_", " "), value: (row) => row[name], cell: (row) => count(row[name]) })),
   ], rows)));
+}
+
+/** Bytes from and to memory, with marks at what it carries in the time of an interval, unless that is out of sight. */
+function traffic(rows, x, about) {
+  const { reads, writes, sentence } = data.words.bandwidth;
+  // How long memory is busy with what an interval moves, as a part of the time that the interval took.
+  const busy = (at) => {
+    const took = (rows[at + 1]?.seconds ?? NaN) - rows[at].seconds;
+    return took > 0 ? (rows[at].fetched_bytes / reads + rows[at].written_bytes / writes) / took : null;
+  };
+  const shares = rows.map((_, at) => busy(at));
+  const known = shares.filter((share) => share !== null);
+  const most = Math.max(0, ...known);
+  const moved = (row) => row.fetched_bytes + row.written_bytes;
+  const tops = most > 0.1 ? shares.map((share, at) => (share > 0 ? moved(rows[at]) / share : null)) : [];
+  const tell = (at) => `${bytes(rows[at].fetched_bytes)} fetched, ${bytes(rows[at].written_bytes)} written back` +
+    (shares[at] === null ? "" : `: memory is busy for ${percent(shares[at])} of the time`) + ` ${about(rows[at])}`;
+  return el("div", {}, el("p", { class: "soft" }, `${data.intros.traffic} ${sentence}`),
+    known.length ? el("p", {}, `In the busiest interval memory moves data for ${percent(most)} of the time. `,
+      el("span", { class: "soft" }, tops.length ? data.intros.traffic_time : "")) : null,
+    chart("Bytes from and to memory, interval by interval", {
+      x, form: "stack", tops,
+      series: [["fetched", "fetched_bytes"], ["written back", "written_bytes"]].map(([name, id], at) => ({
+        name, colour: seriesColour(at), values: rows.map((row) => row[id]),
+      })),
+      xText: count, yText: bytes, tell,
+    }));
 }
 
 /** Phases, each with a link to what it does alone. */

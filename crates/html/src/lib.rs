@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use memlode_html::{Page, render};
-//! use memlode_report::{Sources, render::page::Commands};
+//! use memlode_report::{Sources, render::page::{Bandwidth, Commands}};
 //!
 //! # use memlode_attribute::{CostModel, Simulation, Source};
 //! # let trace = std::sync::Arc::new(memlode_trace::Trace::open("../analyses/fixtures/offenders/trace".as_ref())?);
@@ -14,7 +14,8 @@
 //! #     sharing: None, findings: Vec::new(),
 //! # });
 //! let page = Page {
-//!     report, advice: None, records: &[], code: None, rows: None, cells: None, causes: None, timing: None, comparison: None,
+//!     report, bandwidth: Bandwidth::of(&machine), advice: None, records: &[], code: None, rows: None, cells: None,
+//!     causes: None, timing: None, comparison: None,
 //! };
 //! let commands = Commands { of: &|command| format!("memlode {command} DIR"), quoted: &str::to_owned };
 //! let page = render(page, &mut Sources::new(&trace, 0), &commands)?;
@@ -45,7 +46,7 @@ mod tables;
 
 use memlode_report::build::Limit;
 use memlode_report::render::json;
-use memlode_report::render::page::{Commands, words};
+use memlode_report::render::page::{Bandwidth, Commands, words};
 use memlode_report::{
     Advice, Cells, MissCauses, NamedComparison, NamedListing, NamedRecord, PageRows, Report, Sources,
     TimeReport,
@@ -55,6 +56,8 @@ use memlode_report::{
 pub struct Page<'a> {
     /// The report; rows that matter least may be left out.
     pub report: Report,
+    /// The traffic that the machine's memory carries.
+    pub bandwidth: Bandwidth,
     /// The edits that were tried, if any were.
     pub advice: Option<&'a Advice>,
     /// Layouts of the program's records.
@@ -93,8 +96,9 @@ pub struct Unwritable(#[from] serde_json::Error);
 /// # Errors
 /// Fails if a number of the report has no form in JSON.
 pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) -> Result<String, Unwritable> {
-    let Page { mut report, advice, records, code, rows, cells, causes, mut timing, mut comparison } = page;
-    let words = words(&report, advice, comparison.as_ref(), commands);
+    let Page { mut report, bandwidth, advice, records, code, rows, cells, causes, mut timing, mut comparison } =
+        page;
+    let words = words(&report, advice, comparison.as_ref(), bandwidth, commands);
     let mut calls = rows.and_then(|rows| calls::calls(&report, rows));
     let ranges = rows.map_or_else(Vec::new, |rows| ranges::ranges(&report, rows));
     let mut memory = rows.and_then(memory::memory);

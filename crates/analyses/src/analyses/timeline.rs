@@ -1,7 +1,8 @@
 //! # Time line
 //!
-//! **What it finds.** How accesses, misses of each level and modelled waiting change while the
-//! program runs, interval by interval, and which member each interval waits for most.
+//! **What it finds.** How accesses, misses of each level, modelled waiting and the bytes that go to
+//! and from memory change while the program runs, interval by interval, and which member each
+//! interval waits for most.
 //!
 //! **Why it costs.** A program has phases. A figure for the whole of it hides that the load phase
 //! misses and the rest does not, or that it gets slower as its data grow.
@@ -12,7 +13,9 @@
 //! **When it is wrong.** Intervals of time are those of the recorded run, by time stamps that are
 //! tens of microseconds apart, or by synchronisation; intervals by count are exact. The wait is a
 //! sum of latencies, an upper bound; a note of `memlode timeline` says what the report's model, by
-//! which misses overlap, makes of it for the whole run.
+//! which misses overlap, makes of it for the whole run. Fetched are the lines that memory serves,
+//! one of a straddling access; written are lines that the last level drops and stores past the
+//! caches. What a prefetcher fetches in vain is not in them.
 //!
 //! **Arguments.** `every=N`: the length of an interval, in accesses (`500k`, `10M`) or in time
 //! (`10ms`); 1M. `memlode timeline DIR --every N` is the same as `memlode replay DIR --analyse
@@ -20,7 +23,7 @@
 
 use std::str::FromStr;
 
-use memlode_attribute::annotate::AnnotatedAccesses;
+use memlode_attribute::annotate::{AnnotatedAccesses, Extras};
 use memlode_attribute::place::{What, what};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -83,6 +86,9 @@ pub struct Interval {
     stamp: u64,
     /// Accesses by the level that served them.
     served: Vec<u64>,
+    /// Bytes that memory gave, and got.
+    fetched: u64,
+    written: u64,
     /// Cycles beyond the first level by cell, once it has ended.
     wait: Vec<(u32, u64)>,
 }
@@ -120,6 +126,8 @@ impl Analysis for Timeline {
                 Column { id: "seconds", holds: Holds::Seconds },
                 Column { id: "accesses", holds: Holds::Count },
                 Column { id: "*_misses", holds: Holds::Count },
+                Column { id: "fetched_bytes", holds: Holds::Bytes },
+                Column { id: "written_bytes", holds: Holds::Bytes },
                 Column { id: "wait_cycles", holds: Holds::Count },
                 Column { id: "data", holds: Holds::What },
                 Column { id: "share_of_wait", holds: Holds::Share },
@@ -133,6 +141,10 @@ impl Analysis for Timeline {
     fn new(arguments: &Arguments) -> Result<Timeline, BadArgument> {
         let expected = "a number of accesses, such as 500k or 10M, or a time, such as 10ms";
         Ok(Timeline { every: arguments.get("every", expected)?.unwrap_or(Every::Accesses(1_000_000)) })
+    }
+
+    fn extras(&self) -> Extras {
+        Extras { traffic: true, ..Extras::default() }
     }
 
     fn start(&self) -> Intervals {
@@ -154,12 +166,16 @@ impl Analysis for Timeline {
                     first: rows.sequence[row],
                     stamp: rows.stamp[row],
                     served: vec![0; view.levels.len()],
+                    fetched: 0,
+                    written: 0,
                     wait: Vec::new(),
                 });
             }
             let (level, cell) = (usize::from(rows.level[row]), rows.cell[row]);
             if let Some(at_hand) = intervals.all.last_mut() {
                 at_hand.served[level] += 1;
+                at_hand.fetched += u64::from(rows.traffic[row].fetched);
+                at_hand.written += u64::from(rows.traffic[row].written);
             }
             if level > 0 {
                 let wait = &mut intervals.wait[cell as usize];
@@ -179,6 +195,8 @@ impl Analysis for Timeline {
                 None => intervals.all.push(interval),
                 Some(at_hand) => {
                     at_hand.wait.extend(interval.wait);
+                    at_hand.fetched += interval.fetched;
+                    at_hand.written += interval.written;
                     at_hand.served.iter_mut().zip(interval.served).for_each(|(sum, more)| *sum += more);
                 }
             }
@@ -230,6 +248,7 @@ fn row(interval: &Interval, view: &View<'_>) -> Vec<Value> {
         left -= served;
         row.push(Value::Count(left));
     }
+    row.extend([interval.fetched, interval.written].map(Value::Bytes));
     row.push(Value::Count(total));
     row.push(most.map_or(Value::Nothing, |(what, _)| Value::What(what)));
     row.push(Value::Share(most.map_or(0.0, |(_, cycles)| cycles as f64 / total as f64)));

@@ -205,6 +205,7 @@ fn push(rows: &mut AnnotatedAccesses, all: &AnnotatedAccesses, row: usize) {
     rows.level.push(all.level[row]);
     rows.path.extend(all.path.get(row));
     rows.place.extend(all.place.get(row));
+    rows.traffic.extend(all.traffic.get(row));
 }
 
 /// Parts with about as many accesses each.

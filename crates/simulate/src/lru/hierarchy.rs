@@ -295,6 +295,12 @@ impl Hierarchy {
         LevelCounters::from_served(self.specs.len(), &self.served, &self.write_backs)
     }
 
+    /// Lines that the last level has written back to memory, while nothing waits.
+    #[inline(always)]
+    pub fn written_back(&self) -> u64 {
+        self.write_backs[self.specs.len() - 1]
+    }
+
     /// The levels' shapes, innermost first.
     pub fn levels(&self) -> &[LevelSpec] {
         &self.specs

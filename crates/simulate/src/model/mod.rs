@@ -302,6 +302,11 @@ impl Model {
         LevelCounters::from_served(self.spec.levels.len(), &self.served, &self.write_backs)
     }
 
+    /// Returns how many lines the last level has written back to memory.
+    pub fn written_back(&self) -> u64 {
+        self.write_backs[self.spec.levels.len() - 1]
+    }
+
     /// Returns the traffic of each level besides demand, innermost first.
     pub fn traffic(&self) -> &[LevelTraffic] {
         &self.traffic[..self.spec.levels.len()]

@@ -193,6 +193,21 @@ impl Detailed {
         self.far.caches.first_level()
     }
 
+    /// Number of the levels.
+    pub fn levels(&self) -> usize {
+        self.far.levels
+    }
+
+    /// The shape of the last level.
+    pub fn last_level(&self) -> &LevelSpec {
+        self.far.caches.last_level().0
+    }
+
+    /// Lines that the last level has written back to memory.
+    pub fn written_back(&self) -> u64 {
+        self.far.caches.last_level().1
+    }
+
     /// Number of cores.
     pub fn cores(&self) -> u32 {
         self.far.caches.watcher().paths.len() as u32

@@ -36,6 +36,8 @@ pub(crate) trait WatchedCaches: Send {
     fn counters(&self) -> Vec<LevelCounters>;
     /// Returns the shape of the first level.
     fn first_level(&self) -> &LevelSpec;
+    /// Returns the shape of the last level, and how many lines it has written back to memory.
+    fn last_level(&self) -> (&LevelSpec, u64);
     /// Returns the watcher of their lines.
     fn watcher(&self) -> &Watcher;
     /// Returns the results.

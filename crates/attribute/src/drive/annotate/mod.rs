@@ -79,6 +79,8 @@ pub struct Extras {
     /// Values that accesses loaded and stored, if the program was built to record them
     /// ([`AnnotatedAccesses::values`]).
     pub values: bool,
+    /// Bytes that go to and from memory ([`AnnotatedAccesses::traffic`]).
+    pub traffic: bool,
 }
 
 impl Extras {
@@ -89,6 +91,7 @@ impl Extras {
             places: self.places || other.places,
             syncs: self.syncs || other.syncs,
             values: self.values || other.values,
+            traffic: self.traffic || other.traffic,
         }
     }
 }
@@ -132,6 +135,8 @@ pub struct AnnotatedAccesses {
     pub why: Vec<Why>,
     /// Its place in its object, if requested.
     pub place: Vec<WithinObject>,
+    /// What it moved between the caches and memory, if requested.
+    pub traffic: Vec<Traffic>,
     /// Operations that ordered threads meanwhile, in order, if requested; not a column.
     pub syncs: Vec<SyncEvent>,
     /// Blocks of memory that began or ended meanwhile, in order, if requested; not a column.
@@ -139,6 +144,15 @@ pub struct AnnotatedAccesses {
     /// Values that rows loaded and stored, by row, if requested; not a column. Not every row has
     /// one.
     pub values: Values,
+}
+
+/// Bytes that an access moved between the caches and memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes of the line that memory served. An access that straddles two lines counts one.
+    pub fetched: u32,
+    /// Bytes of written lines that left the last level for it, or that it stored past the caches.
+    pub written: u32,
 }
 
 /// A block of memory that begins or ends.
@@ -229,6 +243,7 @@ impl AnnotatedAccesses {
             path,
             place,
             why,
+            traffic,
             blocks,
             syncs,
             values,
@@ -245,6 +260,7 @@ impl AnnotatedAccesses {
         empty(path, if extras.paths { ROWS } else { 0 });
         empty(place, if extras.places { ROWS } else { 0 });
         empty(why, if causes { ROWS } else { 0 });
+        empty(traffic, if extras.traffic { ROWS } else { 0 });
     }
 }
 

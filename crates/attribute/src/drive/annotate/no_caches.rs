@@ -32,6 +32,14 @@ impl Answers for NoCaches {
     fn answer(&mut self, _access: MemRef) -> (u8, Option<Why>) {
         (0, None)
     }
+
+    fn shape(&self) -> (usize, u32) {
+        (self.levels, 0)
+    }
+
+    fn written_back(&self) -> u64 {
+        0
+    }
 }
 
 impl Engine for NoCaches {

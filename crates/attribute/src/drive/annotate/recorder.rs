@@ -15,7 +15,7 @@ use crate::drive::annotate::coming::ComingValues;
 use crate::drive::annotate::paths::TagMeanings;
 use crate::drive::annotate::{
     AnnotatedAccesses, BlockEvent, Cells, EventCell, EventObject, Extras, Life, Options, ROWS, Sent,
-    SyncEvent, Why,
+    SyncEvent, Traffic, Why,
 };
 use crate::objects::WithinObject;
 use crate::objects::classes::{ClassId, Classes, Home};
@@ -28,6 +28,12 @@ pub(super) trait Answers: Engine {
 
     /// Like [`Engine::access`], at once.
     fn answer(&mut self, access: MemRef) -> (u8, Option<Why>);
+
+    /// Number of the levels, and bytes of a line of the last one.
+    fn shape(&self) -> (usize, u32);
+
+    /// Lines that the last level has written back to memory so far.
+    fn written_back(&self) -> u64;
 }
 
 impl Answers for Hierarchy {
@@ -36,6 +42,15 @@ impl Answers for Hierarchy {
     #[inline(always)]
     fn answer(&mut self, access: MemRef) -> (u8, Option<Why>) {
         (Hierarchy::access(self, access), None)
+    }
+
+    fn shape(&self) -> (usize, u32) {
+        let levels = self.levels();
+        (levels.len(), levels.last().map_or(0, |last| last.line_bytes))
+    }
+
+    fn written_back(&self) -> u64 {
+        Hierarchy::written_back(self)
     }
 }
 
@@ -52,6 +67,14 @@ impl Answers for Detailed {
         let (translation, remote) = (outcome.translation, outcome.remote);
         (outcome.depth, Some(Why { causes, translation, alias: outcome.alias.is_some(), remote }))
     }
+
+    fn shape(&self) -> (usize, u32) {
+        (self.levels(), self.last_level().line_bytes)
+    }
+
+    fn written_back(&self) -> u64 {
+        Detailed::written_back(self)
+    }
 }
 
 /// A simulator whose answers become rows.
@@ -67,6 +90,8 @@ pub(super) struct Recorder<S> {
     /// The meanings of tags; of a cell each, and none here, unless paths are wanted.
     meanings: TagMeanings,
     extras: Extras,
+    /// Number of the levels, and bytes of a line of the last one.
+    shape: (usize, u32),
     /// The place of the next access in its object.
     place: WithinObject,
     /// The current thread.
@@ -100,8 +125,10 @@ impl<S: Answers> Recorder<S> {
     ) -> Recorder<S> {
         let mut events = AnnotatedAccesses::default();
         events.make_room(S::KNOWS_WHY, options.extras);
+        let shape = caches.shape();
         Recorder {
             caches,
+            shape,
             sender,
             spares,
             events,
@@ -178,7 +205,7 @@ impl<S: Answers> Recorder<S> {
 
     /// Makes a row of an access, if it is wanted.
     #[inline(always)]
-    fn write_down(&mut self, access: MemRef, level: u8, why: Option<Why>) {
+    fn write_down(&mut self, access: MemRef, level: u8, why: Option<Why>, traffic: Option<Traffic>) {
         let sequence = self.sequence;
         self.sequence += 1;
         if self.is_on && self.wanted >> level & 1 != 0 && self.stretch.contains(&sequence) {
@@ -199,6 +226,7 @@ impl<S: Answers> Recorder<S> {
             rows.cell.push(cell);
             rows.level.push(level);
             rows.why.extend(why);
+            rows.traffic.extend(traffic);
             if let Some(value) = self.values.as_ref().and_then(ComingValues::now) {
                 let row = rows.rows() as u32 - 1;
                 rows.values.push(row, |bytes| bytes.extend_from_slice(value));
@@ -242,6 +270,13 @@ impl<S: Answers> Recorder<S> {
         }
     }
 
+    /// What the access moved that this level served, before which so many lines had been written back.
+    fn traffic(&self, level: u8, before: u64) -> Traffic {
+        let (levels, line_bytes) = self.shape;
+        let fetched = if usize::from(level) == levels { line_bytes } else { 0 };
+        Traffic { fetched, written: (self.caches.written_back() - before) as u32 * line_bytes }
+    }
+
     #[cold]
     fn filled(&mut self) {
         self.is_on = self.left > 0;
@@ -264,13 +299,17 @@ impl<S: Answers> Engine for Recorder<S> {
 
     #[inline(always)]
     fn access(&mut self, access: MemRef) -> Option<u8> {
+        let before = if self.extras.traffic { self.caches.written_back() } else { 0 };
         let (level, why) = self.caches.answer(access);
-        self.write_down(access, level, why);
+        let traffic = self.extras.traffic.then(|| self.traffic(level, before));
+        self.write_down(access, level, why, traffic);
         Some(level)
     }
 
     fn store_past(&mut self, access: MemRef, level: u8, _begun: u32) {
-        self.write_down(access, level, S::KNOWS_WHY.then_some(Why::PAST_CACHES));
+        let traffic = Traffic { fetched: 0, written: access.bytes };
+        let why = S::KNOWS_WHY.then_some(Why::PAST_CACHES);
+        self.write_down(access, level, why, self.extras.traffic.then_some(traffic));
     }
 
     fn counters(&self) -> Vec<LevelCounters> {

@@ -3,6 +3,7 @@
 //! A page has the numbers of [`super::json`] and draws them. All its words are chosen here, so the
 //! page decides nothing by itself.
 
+mod bandwidth;
 mod shared;
 mod terms;
 mod together;
@@ -23,6 +24,7 @@ use crate::model::{
 };
 
 pub use super::terminal::CAUSES;
+pub use bandwidth::Bandwidth;
 pub use shared::SharedWords;
 pub use together::TogetherWords;
 
@@ -63,6 +65,8 @@ pub struct Words {
     pub edits: Vec<EditWords>,
     /// The two sides of a comparison, and how far placement alone changes a run.
     pub compared: Option<String>,
+    /// The traffic that the machine's memory carries.
+    pub bandwidth: Bandwidth,
     /// Commands, by the parts of the page that they fill.
     pub commands: Vec<Fact>,
     /// Explanations of terms.
@@ -142,6 +146,7 @@ pub fn words(
     report: &Report,
     tried: Option<&Advice>,
     comparison: Option<&Comparison>,
+    bandwidth: Bandwidth,
     commands: &Commands<'_>,
 ) -> Words {
     let run = report.run_cycles;
@@ -159,6 +164,7 @@ pub fn words(
         together: together::words(report),
         edits: tried.map(|tried| edits(tried, commands)).unwrap_or_default(),
         compared: comparison.map(compared),
+        bandwidth,
         commands: fill(commands),
         terms: terms::terms(),
         views: terms::views(),

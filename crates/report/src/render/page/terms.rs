@@ -144,6 +144,16 @@ pub(super) fn views() -> Vec<Fact> {
             "How the run goes, from its first recorded access to its last, in intervals of as many accesses each. Waiting is \
              the sum of all latencies here, as if no misses overlapped: an upper bound.",
         ),
+        (
+            "traffic",
+            "Lines that memory gives to the caches, and written lines that it gets back, in bytes. What a prefetcher of the \
+             machine fetches in vain comes besides.",
+        ),
+        (
+            "traffic_time",
+            "A mark stands where memory would be busy for the whole interval, by the clock of the recorded run, which is \
+             slower than the program alone.",
+        ),
         ("working_set", "Bytes that are touched in each interval: whole cache lines, and whole pages."),
         (
             "locality",

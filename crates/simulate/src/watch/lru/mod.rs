@@ -362,6 +362,11 @@ impl WatchedCaches for WatchedLru {
         &self.specs[0]
     }
 
+    fn last_level(&self) -> (&LevelSpec, u64) {
+        let last = self.specs.len() - 1;
+        (&self.specs[last], self.write_backs[last])
+    }
+
     fn watcher(&self) -> &Watcher {
         &self.watcher
     }

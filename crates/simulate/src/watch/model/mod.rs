@@ -227,6 +227,11 @@ impl WatchedCaches for WatchedModel {
         &self.model.spec().levels[0].shape
     }
 
+    fn last_level(&self) -> (&LevelSpec, u64) {
+        let levels = &self.model.spec().levels;
+        (&levels[levels.len() - 1].shape, self.model.written_back())
+    }
+
     fn watcher(&self) -> &Watcher {
         &self.lines.watcher
     }
