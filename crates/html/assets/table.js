@@ -4,9 +4,12 @@ const FIRST_ROWS = 50;
 
 /**
  * A table of rows. A column has a head, a cell, the value that it is sorted by, and whether it is text.
- * Rows come in the order that matters; a click on a head sorts by it.
+ * Rows come in the order that matters; a click on a head sorts by it. A column of texts that are all empty takes no room.
  */
-function table(label, columns, rows, { more = null, chosen = -1, most = FIRST_ROWS } = {}) {
+function table(label, all, rows, { more = null, chosen = -1, most = FIRST_ROWS } = {}) {
+  const columns = all.filter((column) => !column.left || !rows.length || rows.some((row, at) => column.cell(row, at)));
+  const texts = columns.filter((column) => column.left);
+  const kind = (column) => (!column.left ? undefined : column === texts[0] ? "left first" : "left");
   let order = rows.map((_, at) => at);
   let sorted = null;
   let shown = Math.max(most, chosen + 1);
@@ -15,12 +18,12 @@ function table(label, columns, rows, { more = null, chosen = -1, most = FIRST_RO
   const fill = () => {
     body.replaceChildren(...order.slice(0, shown).map((at) =>
       el("tr", { class: at === chosen ? "chosen" : undefined },
-        columns.map((column) => el("td", { class: column.left ? "left" : undefined }, column.cell(rows[at], at))))));
+        columns.map((column) => el("td", { class: kind(column) }, column.cell(rows[at], at))))));
     rest.hidden = order.length <= shown;
     rest.textContent = `Show more of ${order.length} rows`;
   };
   const heads = columns.map((column) => {
-    const head = el("th", { class: column.left ? "left" : undefined, scope: "col" });
+    const head = el("th", { class: kind(column), scope: "col" });
     if (!column.value) {
       head.append(column.head);
       return head;
