@@ -264,7 +264,7 @@ FIGURES = [same, two_percent, layout, kernel, convolve, allocators, pages, erasu
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--quick", action="store_true", help="every figure once, in two minutes")
+    parser.add_argument("--quick", action="store_true", help="every figure once, in some six minutes")
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures (default: all)")
     options = parser.parse_args()
     known = {figure.__name__: figure for figure in FIGURES}

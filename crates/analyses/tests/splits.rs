@@ -12,7 +12,8 @@ use memlode_analyses::{
     Arguments, BadPart, Blocks, Findings, Merged, Reads, Registered, Running, View, all, findings_of,
 };
 use memlode_attribute::annotate::{
-    AnnotatedAccesses, BlockEvent, Cells, EventCell, Extras, Life, Options, PathStep, SyncEvent, Traffic, WithinObject,
+    AnnotatedAccesses, BlockEvent, Cells, EventCell, Extras, Life, Options, PathStep, SyncEvent, Traffic,
+    WithinObject,
 };
 use memlode_attribute::{Cell, CostModel, Counts, Profile, Simulation, Source};
 use memlode_machine::Machine;
@@ -180,10 +181,10 @@ fn columns(rows: &[(u64, Row)], with_blocks: bool) -> AnnotatedAccesses {
         }
         events.cell.push(cell);
         events.level.push(level);
-        // Chunks by themselves know no objects, as they know no levels.
-        let (offset, bytes) = (number % 777, 777 * u64::from(level));
         let (fetched, written) = (64 * u32::from(level / 3), 64 * (bytes % 2));
         events.traffic.push(Traffic { fetched, written });
+        // Chunks by themselves know no objects, as they know no levels.
+        let (offset, bytes) = (number % 777, 777 * u64::from(level));
         events.place.push(WithinObject { offset, bytes, block: number / 2 });
         events.path.push((number % (recorded().cells.paths.len() as u64 + 1)) as u32);
     }

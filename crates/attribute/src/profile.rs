@@ -70,6 +70,8 @@ pub struct TimedProfile {
     pub charged: Vec<Charged>,
     /// Ticks of each thread until its last access committed ([`TICKS`] are a cycle).
     pub threads: Vec<u64>,
+    /// Calls that took a lock or gave one back. What they access is not recorded and not timed.
+    pub lock_calls: u64,
     /// Setup of the machine, with the cores that threads ran on.
     pub setup: Setup,
 }

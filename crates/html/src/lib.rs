@@ -96,8 +96,18 @@ pub struct Unwritable(#[from] serde_json::Error);
 /// # Errors
 /// Fails if a number of the report has no form in JSON.
 pub fn render(page: Page<'_>, sources: &mut Sources, commands: &Commands<'_>) -> Result<String, Unwritable> {
-    let Page { mut report, bandwidth, advice, records, code, rows, cells, causes, mut timing, mut comparison } =
-        page;
+    let Page {
+        mut report,
+        bandwidth,
+        advice,
+        records,
+        code,
+        rows,
+        cells,
+        causes,
+        mut timing,
+        mut comparison,
+    } = page;
     let words = words(&report, advice, comparison.as_ref(), bandwidth, commands);
     let mut calls = rows.and_then(|rows| calls::calls(&report, rows));
     let ranges = rows.map_or_else(Vec::new, |rows| ranges::ranges(&report, rows));

@@ -8,11 +8,12 @@ use memlode_simulate::{
     Act, Asked, Charged, FeedGroups, KEPT_LOADS, LevelCounters, LevelSpec, MemRef, TICKS, Tag, TimeSpec,
     Timed, TimedFeed, TimedSite,
 };
+use memlode_trace::event::SyncKind;
 use memlode_trace::format::flag;
 use memlode_trace::sites::{Site, SiteId, SiteKind, SiteTable};
 use memlode_trace::work;
 
-use crate::count::engine::{Engine, Lane, LoopMode, MOST_WAITING, NewCell};
+use crate::count::engine::{Engine, Lane, LoopMode, MOST_WAITING, NewCell, NewSync};
 use crate::count::route::Direct;
 use crate::drive::simulation::{Simulation, prepared};
 use crate::drive::simulators::{ImpossibleMachine, needed, timed_caches};
@@ -40,6 +41,7 @@ impl Simulation<'_> {
             cells: Vec::new(),
             charged: Vec::new(),
             missed: Vec::new(),
+            lock_calls: 0,
         };
         let mut profiler = prepared(engine, machine, setup, most);
         let replayed = self.observe(&mut profiler, &mut Direct, threads - 1, watch);
@@ -48,7 +50,8 @@ impl Simulation<'_> {
         let mut committed = engine.timed.committed();
         committed.resize(threads, 0);
         let setup = Setup { cores: setup.cores(machine, threads), ..setup.clone() };
-        Ok((TimedProfile { profile, charged: engine.charged, threads: committed, setup }, replayed))
+        let (charged, lock_calls) = (engine.charged, engine.lock_calls);
+        Ok((TimedProfile { profile, charged, threads: committed, lock_calls, setup }, replayed))
     }
 }
 
@@ -127,6 +130,8 @@ struct Timekeeper {
     /// Accesses that the first level did not serve and that are not reported yet, with their
     /// depths.
     missed: Vec<(Tag, u8)>,
+    /// Calls so far that took a lock or gave one back.
+    lock_calls: u64,
 }
 
 /// Meaning of a tag.
@@ -197,6 +202,14 @@ impl Engine for Timekeeper {
         let is_fresh = *cell.classes.home(cell.class).0 != Home::Unknown;
         self.cells.push(CellFacts { site: cell.site.0, thread: cell.thread.0, is_fresh });
         self.charged.push(Charged::default());
+    }
+
+    fn takes_syncs(&self) -> bool {
+        true
+    }
+
+    fn synced(&mut self, sync: NewSync<'_>) {
+        self.lock_calls += u64::from(matches!(sync.kind, SyncKind::Lock | SyncKind::Unlock));
     }
 
     fn set_pages_of(&mut self, tag: Tag, page_bytes: u64) {

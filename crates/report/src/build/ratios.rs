@@ -37,6 +37,9 @@ pub fn simulated_ratios(
         return None;
     }
     let part = |stall: Stall| all.charged.of(stall) as f64 / all.charged.ticks() as f64;
+    // A call that takes a lock, or gives one back, is one atomic update where nobody waits for it.
+    let calls = timed.lock_calls as f64 * machine.costs.atomic_cycles.value;
+    let locked = (all.charged.of(Stall::Order) as f64 / TICKS as f64 + calls) / (cycles + calls);
     let counts = &detailed.profile.levels;
     let misses =
         |level: usize| counts.get(level).map(|level| (level.read_misses + level.write_misses) as f64);
@@ -45,7 +48,7 @@ pub fn simulated_ratios(
         (Ratio::LoadRate, counts.first()?.reads as f64 / cycles),
         (Ratio::StoreOrderBlock, part(Stall::Stores)),
         (Ratio::L1dMissRate, misses(0)? / instructions),
-        (Ratio::LockedOperations, part(Stall::Order)),
+        (Ratio::LockedOperations, locked),
     ];
     ratios.extend(misses(1).map(|misses| (Ratio::L2MissRate, misses / instructions)));
     if !machine.tlbs.is_empty() {

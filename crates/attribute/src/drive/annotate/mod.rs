@@ -135,7 +135,7 @@ pub struct AnnotatedAccesses {
     pub why: Vec<Why>,
     /// Its place in its object, if requested.
     pub place: Vec<WithinObject>,
-    /// What it moved between the caches and memory, if requested.
+    /// Its bytes between the caches and memory, if requested.
     pub traffic: Vec<Traffic>,
     /// Operations that ordered threads meanwhile, in order, if requested; not a column.
     pub syncs: Vec<SyncEvent>,

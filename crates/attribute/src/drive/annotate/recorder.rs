@@ -270,7 +270,8 @@ impl<S: Answers> Recorder<S> {
         }
     }
 
-    /// What the access moved that this level served, before which so many lines had been written back.
+    /// Bytes of an access that this level served; `before` it, that many lines had been written
+    /// back.
     fn traffic(&self, level: u8, before: u64) -> Traffic {
         let (levels, line_bytes) = self.shape;
         let fetched = if usize::from(level) == levels { line_bytes } else { 0 };

@@ -17,7 +17,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// What a machine file says of it: the cycles from one line to the next, and the clock.
+    /// Rates by a machine's cycles from one line to the next, and by its clock.
     pub fn of(machine: &Machine) -> Bandwidth {
         let costs = &machine.costs;
         let line = machine.levels.last().map_or(64, |level| level.line_bytes);
