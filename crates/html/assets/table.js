@@ -9,7 +9,7 @@ const FIRST_ROWS = 50;
 function table(label, all, rows, { more = null, chosen = -1, most = FIRST_ROWS } = {}) {
   const columns = all.filter((column) => !column.left || !rows.length || rows.some((row, at) => column.cell(row, at)));
   const texts = columns.filter((column) => column.left);
-  const kind = (column) => (!column.left ? undefined : column === texts[0] ? "left first" : "left");
+  const kind = (column) => (!column.left ? undefined : column === texts[0] ? "left leading" : "left");
   let order = rows.map((_, at) => at);
   let sorted = null;
   let shown = Math.max(most, chosen + 1);
