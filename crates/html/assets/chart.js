@@ -36,8 +36,8 @@ function chart(label, { x, series, form = "line", log = false, marks = [], tops 
   marks.forEach(({ at, name }, number) => {
     svg.append(shape("line", { class: "mark", x1: toX(at), x2: toX(at), y1: top, y2: height - bottom }),
       shape("text", isLast(at)
-        ? { x: toX(at) - 4, y: height - bottom - 8, "text-anchor": "end" }
-        : { x: toX(at) + 4, y: height - bottom - 8 - 14 * (number % 2) }, name));
+        ? { x: toX(at) - 4, y: height - bottom - 8 - 14 * number, "text-anchor": "end" }
+        : { x: toX(at) + 4, y: height - bottom - 8 - 14 * number }, name));
   });
   const step = (width - left - right) / Math.max(1, x.length);
   tops.forEach((top, at) => top === null ? null : svg.append(shape("line", {

@@ -12,7 +12,6 @@ async function unpack() {
   data.commands = Object.fromEntries(data.words.commands.map(({ heading, text }) => [heading, text]));
   data.levels = data.report.machine.levels.map((level) => level.name);
   data.structureOf = new Map(data.structures.map((structure, at) => [structure.full, at]));
-  if (data.memory) data.memory.of = new Map(data.memory.objects.filter((of) => of.row !== null).map((of) => [of.row, of]));
   data.functionOf = new Map();
   data.functions.forEach((of, at) => of.rows.forEach((row) => data.functionOf.set(row, at)));
 }

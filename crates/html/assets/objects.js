@@ -11,20 +11,12 @@ function objects(main, [chosen]) {
     el("span", { class: "meter", style: { width: `${100 * row.wait_share / most}%` } }));
   main.append(table("Objects", [
     { head: "", cell: meter },
-    ...numberColumns({ head: "where", left: true, cell: (row) => link(data.names.objects[row.at], "objects", row.at) }),
+    ...numberColumns({ head: "where", left: true, roomy: true, cell: (row) => link(data.names.objects[row.at], "objects", row.at) }),
     { head: "objects", value: (row) => row.count, cell: (row) => count(row.count) },
     { head: "bytes", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-    ...(data.memory ? [
-      { head: "freed", value: (row) => memoryOf(row)?.freed ?? 0, cell: (row) => (memoryOf(row) ? count(memoryOf(row).freed) : "") },
-      { head: "at the peak", value: (row) => memoryOf(row)?.peak_bytes ?? 0,
-        cell: (row) => (memoryOf(row) ? bytes(memoryOf(row).peak_bytes) : "") },
-    ] : []),
     { head: "made of", left: true, cell: (row) => (row.element ? named(row.element, toType(row.element)) : "") },
   ], rows, { chosen: rows.findIndex((other) => other.at === row?.at), more: leftOut("objects") }));
 }
-
-/** Memory of the allocation that a row is about, if it is known. */
-const memoryOf = (row) => data.memory.of.get(row.at);
 
 /** Allocations that have a colour of their own; the others are one. */
 const COLOURED = 6;
@@ -80,7 +72,7 @@ function memoryOverRun() {
     }),
     table("Memory by allocation", [
       { head: "at the peak", value: (of) => of.peak_bytes, cell: (of) => bytes(of.peak_bytes) },
-      { head: "allocation", left: true, cell: (of, at) => allocation(of, names[at]) },
+      { head: "allocation", left: true, roomy: true, cell: (of, at) => allocation(of, names[at]) },
       { head: "made", value: (of) => of.made, cell: (of) => count(of.made) },
       { head: "freed", value: (of) => of.freed, cell: (of) => count(of.freed) },
       { head: "bytes made", value: (of) => of.made_bytes, cell: (of) => bytes(of.made_bytes) },

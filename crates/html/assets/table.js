@@ -3,13 +3,12 @@
 const FIRST_ROWS = 50;
 
 /**
- * A table of rows. A column has a head, a cell, the value that it is sorted by, and whether it is text.
+ * A table of rows. A column has a head, a cell, the value that it is sorted by, and whether it is text, maybe long text.
  * Rows come in the order that matters; a click on a head sorts by it. A column of texts that are all empty takes no room.
  */
 function table(label, all, rows, { more = null, chosen = -1, most = FIRST_ROWS } = {}) {
   const columns = all.filter((column) => !column.left || !rows.length || rows.some((row, at) => column.cell(row, at)));
-  const texts = columns.filter((column) => column.left);
-  const kind = (column) => (!column.left ? undefined : column === texts[0] ? "left leading" : "left");
+  const kind = (column) => (column.left ? `left ${column.roomy ? "roomy" : ""}` : undefined);
   let order = rows.map((_, at) => at);
   let sorted = null;
   let shown = Math.max(most, chosen + 1);

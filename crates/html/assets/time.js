@@ -37,7 +37,7 @@ function time(main) {
   ], rows)));
 }
 
-/** Bytes from and to memory, with marks at what it carries in the time of an interval, unless that is out of sight. */
+/** Bytes from and to memory, with marks at what it carries in the time of an interval, where that is little more. */
 function traffic(rows, x, about) {
   const { reads, writes, sentence } = data.words.bandwidth;
   // How long memory is busy with what an interval moves, as a part of the time that the interval took.
@@ -48,13 +48,14 @@ function traffic(rows, x, about) {
   const shares = rows.map((_, at) => busy(at));
   const known = shares.filter((share) => share !== null);
   const most = Math.max(0, ...known);
-  const moved = (row) => row.fetched_bytes + row.written_bytes;
-  const tops = most > 0.1 ? shares.map((share, at) => (share > 0 ? moved(rows[at]) / share : null)) : [];
+  const moved = rows.map((row) => row.fetched_bytes + row.written_bytes);
+  const inSight = 1.25 * Math.max(...moved);
+  const tops = shares.map((share, at) => (share > 0 && moved[at] / share <= inSight ? moved[at] / share : null));
   const tell = (at) => `${bytes(rows[at].fetched_bytes)} fetched, ${bytes(rows[at].written_bytes)} written back` +
     (shares[at] === null ? "" : `: memory is busy for ${percent(shares[at])} of the time`) + ` ${about(rows[at])}`;
   return el("div", {}, el("p", { class: "soft" }, `${data.intros.traffic} ${sentence}`),
     known.length ? el("p", {}, `In the busiest interval memory moves data for ${percent(most)} of the time. `,
-      el("span", { class: "soft" }, tops.length ? data.intros.traffic_time : "")) : null,
+      el("span", { class: "soft" }, tops.some((top) => top !== null) ? data.intros.traffic_time : "")) : null,
     chart("Bytes from and to memory, interval by interval", {
       x, form: "stack", tops,
       series: [["fetched", "fetched_bytes"], ["written back", "written_bytes"]].map(([name, id], at) => ({
