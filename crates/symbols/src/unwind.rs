@@ -72,6 +72,19 @@ impl FrameTables {
         found
     }
 
+    /// The code that is described together with an address: a function's.
+    pub fn code_at(&self, address: u64) -> Option<(u64, u64)> {
+        let tables = self.section();
+        let described = self.description(&tables, address)?;
+        Some((described.initial_address(), described.end_address()))
+    }
+
+    /// Returns whether code at an address has handlers of exceptions.
+    pub fn has_handlers(&self, address: u64) -> bool {
+        let tables = self.section();
+        self.description(&tables, address).is_some_and(|described| described.lsda().is_some())
+    }
+
     /// Adds the rows of the description of an address. Returns the address behind all that it
     /// describes.
     fn described(&self, at: u64, found: &mut Vec<FrameRow>) -> Option<u64> {

@@ -199,7 +199,7 @@ impl Index {
         match entry.tag() {
             gimli::DW_TAG_variable => {
                 let Some(address) = static_address(dwarf, unit, entry) else { return };
-                let Some((name, kind)) = self.name_and_type(dwarf, number, entry) else { return };
+                let Some((Some(name), kind)) = self.name_and_type(dwarf, number, entry) else { return };
                 whole.globals.insert(address, Global { name, kind });
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
@@ -223,7 +223,7 @@ impl Index {
         dwarf: &Dwarf,
         number: usize,
         entry: &Entry<'_, '_>,
-    ) -> Option<(String, EntryId)> {
+    ) -> Option<(Option<String>, EntryId)> {
         let unit = self.unit(dwarf, number)?;
         let mut text = name(dwarf, unit, entry).ok().flatten();
         let mut kind =
@@ -234,7 +234,8 @@ impl Index {
             if text.is_some() && kind.is_some() {
                 break;
             }
-            let (number, offset) = self.place(origin?)?;
+            let Some(instance_of) = origin else { break };
+            let (number, offset) = self.place(instance_of)?;
             let unit = self.unit(dwarf, number)?;
             let entry = unit.entry(offset).ok()?;
             text = text.or_else(|| name(dwarf, unit, &entry).ok().flatten());
@@ -242,7 +243,7 @@ impl Index {
             kind = kind.or_else(|| self.reference(number, other?));
             origin = self.origin(number, &entry);
         }
-        Some((text?, kind?))
+        Some((text, kind?))
     }
 
     /// The declaration of a definition, or the function that an entry is an instance of.

@@ -95,13 +95,23 @@ impl Debug {
         };
         descent.visit(start, Bytes { from, count: bytes.max(1) }, 0);
         let hits = descent.hits;
-        let Some(first) = hits.iter().find(|hit| hit.is_known) else {
-            return Some(Inside { owner: kind, member: None, kind, rest: 1, element: None });
-        };
         // Behind a record that is in no array lies the rest of a larger one that begins alike.
         let is_record = matches!(facts.shape, Shape::Record(_)) && facts.bytes > 0;
-        if first.is_gap || (is_record && is_outside && !in_tail && stride == 0 && (offset > 0 || !first.fits))
-        {
+        let is_beyond = is_record && is_outside && !in_tail;
+        if is_beyond && offset > 0 && stride == 0 {
+            return None;
+        }
+        let Some(first) = hits.iter().find(|hit| hit.is_known) else {
+            // So it does where no array in the record explains the stride.
+            return (!is_beyond || offset < 0).then_some(Inside {
+                owner: kind,
+                member: None,
+                kind,
+                rest: 1,
+                element: None,
+            });
+        };
+        if first.is_gap || (is_beyond && stride == 0 && !first.fits) {
             return None;
         }
         let mut paths: Vec<&str> = Vec::new();
@@ -121,9 +131,10 @@ impl Debug {
         })
     }
 
-    /// Returns whether a type is a number of one byte.
-    pub(crate) fn is_byte(&self, kind: EntryId) -> bool {
-        self.type_facts(kind).is_some_and(|facts| facts.shape == Shape::Plain && facts.bytes == 1)
+    /// Returns whether a type is a number or pointer that is larger than `bytes`.
+    pub(crate) fn is_larger_number(&self, kind: EntryId, bytes: u64) -> bool {
+        let is_number = |shape: &Shape| matches!(shape, Shape::Plain | Shape::Pointer(_));
+        self.type_facts(kind).is_some_and(|facts| is_number(&facts.shape) && facts.bytes > bytes)
     }
 
     fn is_typed_pointer(&self, kind: EntryId) -> bool {
@@ -131,6 +142,14 @@ impl Debug {
         facts.is_some_and(
             |facts| matches!(facts.shape, Shape::Pointer(Some(to)) if self.type_facts(to).is_some()),
         )
+    }
+
+    /// Returns whether two entries describe the same type: each unit has its own, and names of a type
+    /// are entries, too.
+    pub(crate) fn is_same(&self, one: EntryId, other: EntryId) -> bool {
+        one == other
+            || matches!((self.type_facts(one), self.type_facts(other)), (Some(one), Some(other))
+                if one.id == other.id || (one.name.is_some() && one.is_like(&other)))
     }
 
     /// Returns whether an object of one type has one of another type at an offset, or is one.
@@ -187,6 +206,8 @@ impl Debug {
         let facts = self.type_facts(kind)?;
         let Shape::Record(members) = &facts.shape else { return None };
         let stride = i64::try_from(stride).ok().filter(|stride| *stride > 0)?;
+        // Behind it lies the rest of a larger one that begins alike.
+        u64::try_from(offset).ok().filter(|offset| *offset < facts.bytes)?;
         let is_there = |member: &&Member| {
             i64::try_from(member.offset).is_ok_and(|at| at.wrapping_sub(offset).rem_euclid(stride) == 0)
         };

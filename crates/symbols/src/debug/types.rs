@@ -20,6 +20,8 @@ const MOST_MEMBERS: usize = 1 << 16;
 /// A type, without the names that stand for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TypeFacts {
+    /// The entry that describes it: behind all names, unless one of these is the only name.
+    pub id: EntryId,
     /// Its name, or of a record that has none the one that stands for it.
     pub name: Option<String>,
     pub bytes: u64,
@@ -72,7 +74,6 @@ impl Debug {
 
     fn read_type(&self, id: EntryId) -> Option<TypeFacts> {
         let (mut id, mut alias) = (id, None);
-        let facts = |bytes, shape| TypeFacts { name: None, bytes, shape, element: None };
         for _ in 0..MOST_ALIASES {
             let (number, offset) = self.index().place(id)?;
             let unit = self.index().unit(&self.dwarf, number)?;
@@ -80,6 +81,8 @@ impl Debug {
             let own = name(&self.dwarf, unit, &entry).ok().flatten();
             let target =
                 entry.attr_value(gimli::DW_AT_type).ok()?.and_then(|of| self.index().reference(number, of));
+            let described = if own.is_some() { id } else { alias.unwrap_or(id) };
+            let facts = |bytes, shape| TypeFacts { id: described, name: None, bytes, shape, element: None };
             let size = entry.attr_value(gimli::DW_AT_byte_size).ok()?.and_then(|bytes| bytes.udata_value());
             match entry.tag() {
                 gimli::DW_TAG_typedef => {

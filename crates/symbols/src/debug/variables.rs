@@ -1,5 +1,7 @@
 //! Variables of a function, and where they are while its code runs.
 
+use std::collections::HashMap;
+
 use gimli::{AttributeValue, Expression, Operation, UnitOffset};
 
 use super::index::EntryId;
@@ -32,7 +34,8 @@ pub(crate) enum Place {
 /// A variable, or a member of one that is in a register of its own, at some addresses of code.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
-    pub name: std::rc::Rc<str>,
+    /// Parameters of functions that the compiler made have none.
+    pub name: Option<std::rc::Rc<str>>,
     pub kind: EntryId,
     /// The type that it points to, where its own does not say it.
     pub pointee: Option<EntryId>,
@@ -58,6 +61,8 @@ pub(crate) struct Variables {
     /// Ranges of the function's code.
     pub code: Vec<(u64, u64)>,
     pub located: Vec<Located>,
+    /// Functions that are called, by the addresses that they return to.
+    pub calls: HashMap<u64, EntryId>,
 }
 
 impl Debug {
@@ -76,7 +81,12 @@ impl Debug {
             return None;
         }
         let (number, offset) = self.index().function_at(&self.dwarf, address)?;
-        let mut id = self.index().id(number, offset);
+        self.result(self.index().id(number, offset))
+    }
+
+    /// The type of the value that a function returns.
+    pub(crate) fn result(&self, function: EntryId) -> Option<EntryId> {
+        let mut id = function;
         // An instance of a declaration's definition, at most.
         for _ in 0..4 {
             let (number, offset) = self.index().place(id)?;
@@ -107,6 +117,13 @@ impl Debug {
                 gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
                     // One that cannot be read leaves the others.
                     let _ = self.locate(number, unit, entry, &outer, &mut found);
+                }
+                gimli::DW_TAG_call_site => {
+                    let next = entry.attr_value(gimli::DW_AT_call_return_pc)?;
+                    let next = next.and_then(|next| self.dwarf.attr_address(unit, next).ok().flatten());
+                    let function = entry.attr_value(gimli::DW_AT_call_origin)?;
+                    let function = function.and_then(|function| self.index().reference(number, function));
+                    found.calls.extend(next.zip(function));
                 }
                 _ if depth == 0 => {
                     found.base = frame_base(unit, entry).unwrap_or_default();
@@ -153,7 +170,7 @@ impl Debug {
         let Some((name, kind)) = self.index().name_and_type(&self.dwarf, number, entry) else {
             return Ok(());
         };
-        let name: std::rc::Rc<str> = name.into();
+        let name: Option<std::rc::Rc<str>> = name.map(Into::into);
         let mut add = |code: (u64, u64), expression: Expression<Slice>| -> Result<(), gimli::Error> {
             // Compilers have operations of their own.
             for Piece { place, offset, bytes } in pieces(unit, expression).unwrap_or_default() {

@@ -34,9 +34,12 @@ pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
 pub fn untyped(code: &[Instruction], operands: &mut Operands, why: Untyped) -> Vec<TypedAccess> {
     let one = |instruction: &Instruction| {
         let operand = accessed(operands, instruction);
-        let data = Err(if operand.is_some() { why } else { Untyped::NoMemory });
-        let data = data.map_err(|why| at_stack(instruction, operand.as_ref(), why));
-        TypedAccess { address: instruction.address(), operand, data }
+        let why = match operand {
+            None => Untyped::NoMemory,
+            Some(_) if is_of_stack(instruction) => Untyped::Stack,
+            Some(_) => why,
+        };
+        TypedAccess { address: instruction.address(), operand, data: Err(why) }
     };
     code.iter().map(one).collect()
 }
@@ -50,12 +53,11 @@ fn accessed(operands: &mut Operands, instruction: &Instruction) -> Option<Operan
     named.or(found.first()).copied()
 }
 
-/// Why the data of an instruction have no type, where the instruction may be one that saves something on the stack, or
-/// takes it from there: `push`, `pop`, `call`, `ret`.
-fn at_stack(instruction: &Instruction, operand: Option<&Operand>, why: Untyped) -> Untyped {
-    let is_implied = instruction.0.is_stack_instruction()
-        && operand.is_some_and(|operand| matches!(operand.base(), Some(Register::STACK | Register::FRAME)));
-    if is_implied { Untyped::Stack } else { why }
+/// Returns whether an instruction saves something on the stack, or takes it from there, without naming
+/// any memory: `push`, `pop`, `call`, `ret`.
+fn is_of_stack(instruction: &Instruction) -> bool {
+    let decoded = &instruction.0;
+    decoded.is_stack_instruction() && decoded.op_kinds().all(|kind| kind != OpKind::Memory)
 }
 
 /// Finds the data that each instruction touches.
@@ -69,6 +71,7 @@ pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) 
     let mut joined: BTreeMap<usize, u32> = BTreeMap::new();
     // Where jumps go that tables tell: to blocks that nothing else leads to.
     let mut by_table: Option<State> = None;
+    let mut targets: Vec<usize> = Vec::new();
     loop {
         while let Some(block) = waiting.pop_first() {
             let mut state = before[&block].clone();
@@ -78,16 +81,25 @@ pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) 
             }
             let last = &code[end - 1];
             if last.flow() == Flow::Ends && last.0.is_jmp_near_indirect() {
-                let frame = state.clone().only_frame();
-                match &mut by_table {
-                    Some(other) => _ = other.meet(&frame),
-                    None => by_table = Some(frame),
+                let jumps = if known.has_handlers { state.clone().only_frame() } else { state.clone() };
+                let has_changed = match &mut by_table {
+                    Some(other) => other.meet(&jumps, known.debug),
+                    None => {
+                        by_table = Some(jumps.clone());
+                        true
+                    }
+                };
+                for target in targets.iter().filter(|_| has_changed) {
+                    let changed = before.get_mut(target).is_some_and(|other| other.meet(&jumps, known.debug));
+                    if changed {
+                        waiting.insert(*target);
+                    }
                 }
             }
             for next in successors(code, end - 1) {
                 let is_new = match before.get_mut(&next) {
                     Some(other) => {
-                        let has_changed = other.meet(&state);
+                        let has_changed = other.meet(&state, known.debug);
                         let count = joined.entry(next).or_default();
                         *count += u32::from(has_changed);
                         if *count > MOST_JOINED {
@@ -105,6 +117,7 @@ pub fn follow(known: &Known<'_>, code: &[Instruction], operands: &mut Operands) 
         // One at a time: what it leads to is reached by it.
         let Some(block) = blocks.iter().find(|block| !before.contains_key(block)) else { break };
         before.insert(*block, by_table.clone().unwrap_or_default());
+        targets.push(*block);
         // Padding behind a jump is run by nobody.
         let end = blocks.range(block + 1..).next().copied().unwrap_or(code.len());
         if code[*block..end].iter().any(|instruction| instruction.0.mnemonic() != Mnemonic::Nop) {
@@ -130,8 +143,11 @@ fn tell(
         let address = instruction.address();
         known.overlay(address, &mut state);
         let operand = accessed(operands, instruction);
-        let data = operand.ok_or(Untyped::NoMemory).and_then(|operand| known.data(address, &operand, &state));
-        let data = data.map_err(|why| at_stack(instruction, operand.as_ref(), why));
+        let data = match &operand {
+            None => Err(Untyped::NoMemory),
+            Some(_) if is_of_stack(instruction) => Err(Untyped::Stack),
+            Some(operand) => known.data(address, operand, &state),
+        };
         found.push(TypedAccess { address, operand, data });
         step(known, instruction, operands, &mut state);
     }
@@ -200,7 +216,7 @@ fn step(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, s
     if matches!(instruction.flow(), Flow::Call) {
         CHANGED_BY_CALLS.iter().for_each(|number| state.set(Register(*number), Value::Unknown));
         state.set(Register::STACK, stack);
-        if let Some(value) = known.returned(decoded.near_branch_target()) {
+        if let Some(value) = known.returned(decoded.near_branch_target(), instruction.next()) {
             state.set(RESULT, value);
         }
     } else if decoded.is_stack_instruction() && decoded.mnemonic() != Mnemonic::Leave {
@@ -221,7 +237,8 @@ fn learn(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, 
     let decoded = &instruction.0;
     let is_whole = decoded.op1_kind() == OpKind::Register && decoded.op1_register().size() == 8;
     let source = Register::of(decoded.op1_register()).filter(|_| is_whole);
-    let is_open = |source: &Register| matches!(state.get(*source), Value::Unknown | Value::Untyped);
+    let is_open =
+        |source: &Register| matches!(state.get(*source), Value::Unknown | Value::Untyped | Value::Static);
     let Some(source) = source.filter(is_open) else { return };
     let Some(operand) = operands.of(instruction).find(|operand| operand.stores) else { return };
     let value = known.pointer_at(instruction.address(), &operand, state);
@@ -282,13 +299,37 @@ fn result(
             Some(known.loaded(address, &operand, state))
         }
         Mnemonic::Lea => lea(known, instruction, state),
-        Mnemonic::Add => match (state.get(target), source(1)) {
+        Mnemonic::Add => match (state.get(target), added(known, instruction, operands, state)) {
             (own @ Value::Into(..), Some(other)) => Some(known.indexed(own, other.stride())),
             (own, Some(other @ Value::Into(..))) => Some(known.indexed(other, own.stride())),
             (own, Some(other)) => Some(Value::multiple(common(own.stride(), other.stride()))),
             (own, None) => number(1).map(|by| known.moved(own, by)),
         },
-        Mnemonic::Sub => number(1).map(|by| known.moved(state.get(target), by.wrapping_neg())),
+        Mnemonic::Sub => match (state.get(target), source(1)) {
+            (own @ Value::Into(..), Some(other @ Value::Multiple(_))) => {
+                Some(known.indexed(own, other.stride()))
+            }
+            (own, Some(other)) => Some(Value::multiple(common(own.stride(), other.stride()))),
+            (own, None) => number(1).map(|by| known.moved(own, by.wrapping_neg())),
+        },
+        Mnemonic::And => match (state.get(target), number(1)) {
+            // Numbers that are kept in the low bits of a pointer are removed.
+            (own @ Value::Into(..), Some(-16..0)) => Some(own),
+            (own, mask) => {
+                let zeros = |of: Value| of.stride().trailing_zeros();
+                let other = mask.map_or(source(1).map_or(0, zeros), |mask| mask.trailing_zeros());
+                Some(Value::multiple(1_u64.checked_shl(zeros(own).max(other)).unwrap_or(0)))
+            }
+        },
+        Mnemonic::Shr | Mnemonic::Sar => {
+            let by = decoded.try_immediate(1).ok().filter(|by| *by < 32)?;
+            let of = state.get(target).stride();
+            (of.trailing_zeros() >= by as u32).then(|| Value::multiple(of >> by))
+        }
+        Mnemonic::Neg => match state.get(target) {
+            Value::Multiple(of) => Some(Value::Multiple(of)),
+            _ => None,
+        },
         Mnemonic::Inc => Some(known.moved(state.get(target), 1)),
         Mnemonic::Dec => Some(known.moved(state.get(target), -1)),
         Mnemonic::Xor if decoded.op0_register() == decoded.op1_register() => Some(Value::multiple(0)),
@@ -306,13 +347,39 @@ fn result(
             let from = Register::of(decoded.op1_register()).map(|from| state.get(from).stride());
             Some(Value::multiple(from?))
         }
-        _ if is_conditional_move(decoded.code()) => Some(state.get(target).meet(source(1)?)),
+        _ if is_conditional_move(decoded.code()) => {
+            let other = match decoded.op1_kind() {
+                OpKind::Memory => known.loaded(address, &operands.of(instruction).next()?, state),
+                _ => source(1)?,
+            };
+            Some(state.get(target).meet(other, known.debug))
+        }
         _ => None,
     }
 }
 
 fn is_conditional_move(code: Code) -> bool {
     code.condition_code() != ConditionCode::None && !code.is_jcc_short_or_near()
+}
+
+/// The value that an addition adds, unless it is a number in the instruction.
+fn added(
+    known: &Known<'_>,
+    instruction: &Instruction,
+    operands: &mut Operands,
+    state: &State,
+) -> Option<Value> {
+    let decoded = &instruction.0;
+    match decoded.op1_kind() {
+        OpKind::Memory => {
+            let operand = operands.of(instruction).next().filter(|operand| operand.bytes == 8)?;
+            Some(known.loaded(instruction.address(), &operand, state))
+        }
+        OpKind::Register if decoded.op1_register().size() >= 4 => {
+            Register::of(decoded.op1_register()).map(|register| state.get(register))
+        }
+        _ => None,
+    }
 }
 
 /// Returns whether an instruction may put a static address into half a register: those of
@@ -335,7 +402,7 @@ fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Va
     let stride = index.map(|index| index.stride() * scale);
     match (base, index) {
         // Addressed from the instruction on, or by a number alone.
-        (None, None) => address_of(known, displacement as u64),
+        (None, None) => address_of(known, displacement as u64).or(Some(Value::Static)),
         (Some(base @ Value::Into(..)), _) => {
             let moved = known.moved(base, displacement);
             Some(stride.map_or(moved, |stride| known.indexed(moved, stride)))
@@ -355,7 +422,11 @@ fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Va
             }
         }
         (base, _) => {
-            let both = common(base.map_or(0, Value::stride), stride.unwrap_or(0));
+            let both = match decoded.memory_base() == decoded.memory_index() {
+                // Three, five or nine times a number.
+                true => base.map_or(0, Value::stride).saturating_mul(1 + scale),
+                false => common(base.map_or(0, Value::stride), stride.unwrap_or(0)),
+            };
             Some(Value::multiple(common(both, displacement.unsigned_abs())))
         }
     }

@@ -24,7 +24,7 @@ use crate::debug::variables::{FrameBase, Located, Place, Variables};
 use crate::instruction::{Instruction, Operand, Operands, Register};
 use crate::unwind::FrameRow;
 
-use state::{State, Value, common};
+use state::{State, Value, common, is_part};
 
 /// Data that an access touches, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +50,7 @@ pub enum Untyped {
     NoMemory,
     /// No variable determines the type that the register points to.
     UnknownPointer,
-    /// It points to something without a type: `void *`.
+    /// It points to something without a type (`void *`), or to larger numbers than what is touched.
     UntypedPointer,
     /// The frame, where no variable lies: a value that is kept there.
     Frame,
@@ -121,7 +121,9 @@ impl Typing {
         let from_debug = variables.as_ref().and_then(|found| found.code.iter().find(holds).copied());
         let from_symbols =
             || program.function_at(address).map(|symbol| (symbol.address, symbol.address + symbol.bytes));
-        let (from, to) = from_debug.or_else(from_symbols).ok_or(Untyped::NoFunction)?;
+        let from_frames = || program.frames()?.code_at(address);
+        let known = from_debug.or_else(from_symbols).or_else(from_frames);
+        let (from, to) = known.ok_or(Untyped::NoFunction)?;
         if to - from > MOST_CODE {
             return Err(Untyped::NoFunction);
         }
@@ -134,6 +136,7 @@ impl Typing {
                     variables: &variables,
                     by_code: by_code(debug, &code, &variables),
                     rows: program.frames().map(|frames| frames.rows(from, to)).unwrap_or_default(),
+                    has_handlers: program.frames().is_some_and(|frames| frames.has_handlers(from)),
                     returned: RefCell::default(),
                 };
                 flow::follow(&known, &code, &mut self.operands)
@@ -193,6 +196,8 @@ struct Known<'a> {
     by_code: HashMap<u64, Vec<usize>>,
     /// The frame's place, as the program has it for exceptions.
     rows: Vec<FrameRow>,
+    /// Exceptions lead to blocks that nothing else leads to, with other values in registers.
+    has_handlers: bool,
     /// Pointers that functions return, by the functions' addresses.
     returned: RefCell<HashMap<u64, Option<Value>>>,
 }
@@ -210,13 +215,15 @@ impl Known<'_> {
         Some(to.map_or(Value::Untyped, |to| Value::Into(to, 0, 0)))
     }
 
-    /// The pointer that a function of the program returns. 0 is no function.
-    fn returned(&self, function: u64) -> Option<Value> {
-        if function == 0 {
-            return None;
-        }
-        let found = || self.debug.returned(function).and_then(|kind| self.pointer(kind));
-        *self.returned.borrow_mut().entry(function).or_insert_with(found)
+    /// The pointer that a call gives, by the function of the program at its target, or by the one that
+    /// debug information has for what the call returns to. 0 is no function.
+    fn returned(&self, target: u64, next: u64) -> Option<Value> {
+        let of_program = || {
+            let found = || self.debug.returned(target).and_then(|kind| self.pointer(kind));
+            *self.returned.borrow_mut().entry(target).or_insert_with(found)
+        };
+        let known = if target == 0 { None } else { of_program() };
+        known.or_else(|| self.pointer(self.debug.result(*self.variables.calls.get(&next)?)?))
     }
 
     /// Puts the debug information's facts about an instruction into registers and the frame.
@@ -226,6 +233,7 @@ impl Known<'_> {
         if let Some(row) = row.filter(|row| address < row.code.1) {
             state.set(row.register, Value::Frame(row.offset.wrapping_neg()));
         }
+        let mut said = Vec::new();
         for located in self.located(address) {
             let pointer = || match located.pointee {
                 Some(to) => Some(Value::Into(to, 0, 0)),
@@ -235,7 +243,7 @@ impl Known<'_> {
             match located.place {
                 Place::Value(register, offset) => {
                     let Some(value) = pointer() else { continue };
-                    self.learn_register(register, self.moved(value, offset.wrapping_neg()), state);
+                    said.push((register, self.moved(value, offset.wrapping_neg())));
                 }
                 Place::At(..) | Place::Frame(_) => {
                     match (self.frame_offset(located.place, state), located.place) {
@@ -245,7 +253,7 @@ impl Known<'_> {
                         }
                         // A parameter that is passed by its address.
                         (None, Place::At(register, offset)) if register != Register::FRAME => {
-                            self.learn_register(register, self.moved(object, offset.wrapping_neg()), state);
+                            said.push((register, self.moved(object, offset.wrapping_neg())));
                         }
                         _ => {}
                     }
@@ -257,13 +265,19 @@ impl Known<'_> {
                 }
             }
         }
+        self.learn_registers(&said, state);
     }
 
-    /// Puts a fact of debug information about a register into it.
-    fn learn_register(&self, register: Register, value: Value, state: &mut State) {
-        // The stack pointer's place in the frame is known for certain.
-        if register != Register::STACK && !self.is_part_of(state.get(register), value) {
-            state.set(register, value);
+    /// Puts facts of debug information about registers into these. Several variables may be in one
+    /// register, of different types after a cast: the one that is known already stays.
+    fn learn_registers(&self, said: &[(Register, Value)], state: &mut State) {
+        for (register, value) in said {
+            let known = state.get(*register);
+            let is_known = said.iter().any(|(of, value)| of == register && self.is_part_of(known, *value));
+            // The stack pointer's place in the frame is known for certain.
+            if *register != Register::STACK && !is_known {
+                state.set(*register, *value);
+            }
         }
     }
 
@@ -272,8 +286,7 @@ impl Known<'_> {
     fn is_part_of(&self, known: Value, said: Value) -> bool {
         match (known, said) {
             (Value::Into(outer, offset, 0), Value::Into(inner, at, _)) => {
-                self.debug.holds(outer, offset.wrapping_sub(at), inner)
-                    || (offset == at && self.debug.begins_like(outer, inner))
+                is_part(self.debug, (outer, offset), (inner, at))
             }
             (Value::Into(..) | Value::Frame(_), Value::Untyped) => true,
             // A variable of the frame is found by its place.
@@ -305,7 +318,7 @@ impl Known<'_> {
             Value::Into(kind, offset, stride) => Value::Into(kind, offset.wrapping_add(by), stride),
             Value::Multiple(of) => Value::multiple(common(of, by.unsigned_abs())),
             Value::Frame(offset) => Value::Frame(offset.wrapping_add(by)),
-            other => other,
+            Value::Unknown | Value::Untyped | Value::Static => value,
         }
     }
 
@@ -339,7 +352,11 @@ impl Known<'_> {
             (offset >= 0 && (offset as u64) < bytes).then_some(Found { name, kind, offset })
         };
         let named = |located: &Located| {
-            inside(Some(located.name.to_string()), located.kind, self.frame_offset(located.place, state)?)
+            inside(
+                located.name.as_deref().map(str::to_owned),
+                located.kind,
+                self.frame_offset(located.place, state)?,
+            )
         };
         let pointed_to = |located: &Located| {
             let Place::Value(register, offset) = located.place else { return None };
@@ -388,6 +405,7 @@ impl Known<'_> {
             // Addressed from the instruction on.
             (None, None) => of(self.global(displacement as u64), None, Untyped::Static),
             (Some(Value::Untyped), _) => Err(Untyped::UntypedPointer),
+            (Some(Value::Static), _) | (_, Some(Value::Static)) => Err(Untyped::Static),
             // A static array's address is in the instruction.
             (None, index) if self.is_fixed => of(self.global(displacement as u64), index, Untyped::Static),
             (base, None) if self.is_fixed => {
@@ -407,8 +425,8 @@ impl Known<'_> {
             return Ok(TypedData { kind, member: None, variable });
         };
         let is_known = variable.is_some() || inside.member.is_some();
-        // A pointer to bytes may point to anything that is read as a whole.
-        if !is_known && (2..=8).contains(&operand.bytes) && self.debug.is_byte(inside.kind) {
+        // A pointer to larger numbers than the one that is touched was cast.
+        if !is_known && self.debug.is_larger_number(inside.kind, operand.bytes.into()) {
             return Err(Untyped::UntypedPointer);
         }
         let one_of = || self.debug.only_pointers(kind, offset, stride).map(|found| found.names);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::debug::Debug;
 use crate::debug::index::EntryId;
 use crate::instruction::{REGISTERS, Register};
 
@@ -12,6 +13,8 @@ pub enum Value {
     Unknown,
     /// A pointer to something without a type.
     Untyped,
+    /// The address of static memory where no variable lies: of constants, and of tables of jumps.
+    Static,
     /// A number that is a multiple of this one: 0, which is a multiple of all, or 2 and more.
     Multiple(u64),
     /// The address of an object of this type, bytes from its beginning, and a number of which an
@@ -29,14 +32,23 @@ impl Value {
     }
 
     /// The facts that both have.
-    pub fn meet(self, other: Value) -> Value {
+    pub fn meet(self, other: Value, debug: &Debug) -> Value {
         match (self, other) {
-            (Value::Multiple(one), Value::Multiple(other)) => Value::multiple(common(one, other)),
-            // A pointer that a loop moves. The stride only shrinks, so this comes to an end.
-            (Value::Into(kind, at, stride), Value::Into(other, there, step)) if kind == other => {
-                Value::Into(kind, at, common(common(stride, step), at.abs_diff(there)))
-            }
             (one, other) if one == other => one,
+            (Value::Multiple(one), Value::Multiple(other)) => Value::multiple(common(one, other)),
+            // A pointer that may be null.
+            (Value::Multiple(0), pointer) | (pointer, Value::Multiple(0)) => pointer,
+            (Value::Into(kind, at, stride), Value::Into(other, there, step)) => {
+                // A pointer that a loop moves. The stride only shrinks, so this comes to an end.
+                if debug.is_same(kind, other) {
+                    return Value::Into(kind, at, common(common(stride, step), at.abs_diff(there)));
+                }
+                match (stride, step) {
+                    (0, 0) if is_part(debug, (kind, at), (other, there)) => Value::Into(other, there, 0),
+                    (0, 0) if is_part(debug, (other, there), (kind, at)) => Value::Into(kind, at, 0),
+                    _ => Value::Unknown,
+                }
+            }
             _ => Value::Unknown,
         }
     }
@@ -45,6 +57,12 @@ impl Value {
     pub fn multiple(of: u64) -> Value {
         if of == 1 { Value::Unknown } else { Value::Multiple(of) }
     }
+}
+
+/// Returns whether a pointer into an object of one type is one into an object of another type that the
+/// first one has as a member, or begins with.
+pub fn is_part(debug: &Debug, (outer, offset): (EntryId, i64), (inner, at): (EntryId, i64)) -> bool {
+    debug.holds(outer, offset.wrapping_sub(at), inner) || (offset == at && debug.begins_like(outer, inner))
 }
 
 /// The greatest number that divides both; 0 is divided by all.
@@ -93,12 +111,15 @@ impl State {
     }
 
     /// Keeps the facts that both have. Returns whether some were dropped.
-    pub fn meet(&mut self, other: &State) -> bool {
+    pub fn meet(&mut self, other: &State, debug: &Debug) -> bool {
         let before = self.clone();
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {
-            *own = own.meet(*other);
+            *own = own.meet(*other, debug);
         }
-        self.slots.retain(|at, value| other.slots.get(at) == Some(value));
+        self.slots.retain(|at, value| {
+            *value = other.slots.get(at).map_or(Value::Unknown, |other| value.meet(*other, debug));
+            *value != Value::Unknown
+        });
         *self != before
     }
 

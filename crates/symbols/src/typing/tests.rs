@@ -251,18 +251,82 @@ fn members_are_those_of_the_source() {
     }
 }
 
+/// A type under two names, in a list whose end is null; an array at a multiple of a masked number; bytes that are read
+/// several at a time, and larger numbers of which a part is; the result of a library's function.
+const NAMES: &str = r#"
+#include <ctype.h>
+typedef struct text { struct text *next; long hash; unsigned char length; } text;
+struct pool { long mask; text **slots; struct { long a, b; } pairs[64]; };
+__attribute__((noinline)) long hot(struct pool *pool, const unsigned char *bytes, const unsigned short *tags, unsigned at) {
+    long sum = 0;
+    text **list = &pool->slots[at & pool->mask]; // pool.slots or pool.mask
+    for (text *one = *list; one; one = one->next) { // text.next or text * or pool.slots
+        sum += one->hash; // text.hash
+        sum += one->length; // text.length
+    }
+    sum += pool->pairs[at >> 7 & 63].b; // pool.pairs[].b
+    sum += *(const unsigned *)(bytes + 3); // unsigned char
+    sum += *((const unsigned char *)tags + at); // ?
+    return sum;
+}
+__attribute__((noinline)) int called(int letter) {
+    return tolower(letter & 127); // int or int *
+}
+int main(int argc, char **argv) {
+    text one = {0, argc, 1};
+    text *slots[] = {&one, &one};
+    struct pool pool = {1, slots, {{1, 2}}};
+    return (int)hot(&pool, (unsigned char *)argv[0], (unsigned short *)argv[0], argc) + called(argc);
+}
+"#;
+
+#[test]
+fn types_under_two_names_null_and_numbers_in_bytes() {
+    let expected = commented(NAMES);
+    assert_eq!(expected.len(), 8);
+    for compiler in ["clang-22", "gcc"] {
+        for options in [["-O1"], ["-O2"], ["-O3"]] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = built(folder.path(), NAMES, compiler, &options);
+            let found: Vec<(u32, String)> =
+                ["hot", "called"].iter().flat_map(|function| touched(&program, function)).collect();
+            for (line, data) in &expected {
+                let here = found.iter().filter(|(at, word)| at == line && word != "NoMemory");
+                let words: Vec<&str> = here.map(|(_, word)| word.as_str()).collect();
+                let may_be: Vec<&str> = data.split(" or ").collect();
+                let is_it =
+                    |word: &&str| may_be.contains(word) || (may_be[0] == "?" && *word == "UntypedPointer");
+                // The function's code may be elsewhere.
+                let is_there = may_be[0] == "int" || !words.is_empty();
+                assert!(
+                    is_there && words.iter().all(is_it),
+                    "{compiler} {options:?}: line {line} touches {data}: {found:#?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn without_debug_information_the_reason_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let program = built(folder.path(), PROGRAM, "gcc", &["-O2", "-g0", "-s"]);
-    let mut typing = Typing::default();
-    let entry = typing.at(&program, program.entry());
-    assert_eq!(entry.data, Err(Untyped::NoFunction));
+    let data_of = |program: &ProgramFile, code: &[Instruction]| -> Vec<_> {
+        code.iter().map(|instruction| Typing::default().at(program, instruction.address()).data).collect()
+    };
     let program = built(folder.path(), PROGRAM, "gcc", &["-O2", "-g0"]);
-    let symbol = program.functions().iter().find(|symbol| symbol.name == "hot").unwrap();
+    let symbol = program.functions().iter().find(|symbol| symbol.name == "hot").unwrap().clone();
     let code = flow::decode(program.bytes_at(symbol.address, symbol.bytes as usize), symbol.address);
-    let found: Vec<_> =
-        code.iter().map(|instruction| Typing::default().at(&program, instruction.address()).data).collect();
-    assert!(found.contains(&Err(Untyped::NoDebugInformation)), "{found:?}");
-    assert!(found.iter().all(|data| data.is_err()));
+    let stripped = built(folder.path(), PROGRAM, "gcc", &["-O2", "-g0", "-s"]);
+    // Of a function without a name the tables for exceptions tell where it begins.
+    for program in [program, stripped] {
+        let found = data_of(&program, &code);
+        assert!(found.contains(&Err(Untyped::NoDebugInformation)), "{found:?}");
+        assert!(found.iter().all(|data| data.is_err()));
+        let is_return = |instruction: &Instruction| instruction.0.mnemonic() == Mnemonic::Ret;
+        let returns = code.iter().zip(&found).filter(|(instruction, _)| is_return(instruction));
+        let returns: Vec<_> = returns.map(|(_, data)| data).collect();
+        assert!(!returns.is_empty() && returns.iter().all(|data| **data == Err(Untyped::Stack)), "{found:?}");
+    }
+    let program = built(folder.path(), PROGRAM, "gcc", &["-O2", "-g"]);
+    assert_eq!(Typing::default().at(&program, 1).data, Err(Untyped::NoFunction));
 }
