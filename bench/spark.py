@@ -3,6 +3,7 @@
     python3 -P bench/spark.py TRACE [--parts N] [--rounds N] [--rows FILE.parquet] [--question Q…]
 
 CPU seconds of all processes together, the JVM and Python's workers among them; the start of the session stands apart.
+Processes are measured twice: the first time, and when tables of what came before each part are there.
 Behind these, one question (accesses by variable and thread) is asked in every way that there is, each in a process of
 its own: CPU seconds from the process's start to its end, and peak memory, where a page that several processes have
 counts once. --rows is what `memlode export TRACE --to FILE.parquet` wrote; if there is none, it is written first, and
@@ -157,17 +158,22 @@ def main():
 
     found = {"trace": path, "accesses": accesses, "parts": parts, "session_cpu_s": session, "questions": {}}
     print(f"{accesses / 1e6:.1f} M accesses, {parts} parts; the session's start takes {session:.1f} s of CPU")
-    print(f"{'CPU s (elapsed s)':20} {'one pass':>15} {'processes':>15} {'Spark':>15}  M/s of CPU; processes/Spark")
+    columns = " ".join(f"{name:>15}" for name in ("one pass", "the first time", "processes", "Spark"))
+    print(f"{'CPU s (elapsed s)':20} {columns}  M/s of CPU; processes/Spark; one pass/processes")
     for question in options.question or QUESTIONS:
         one = measured(rounds, lambda: memlode.run(path, question, parts=1, machine="generic"))
+        for table in pathlib.Path(path, "results").glob("past-*"):
+            table.unlink()
+        first = measured(1, lambda: memlode.run(path, question, parts=parts, machine="generic"))
         pool = measured(rounds, lambda: memlode.run(path, question, parts=parts, machine="generic"))
         # Workers that were idle for a minute end now, and not while others are measured.
         spark.range(0, parts, 1, parts).mapInArrow(lambda batches: batches, "id long").count()
         there = measured(rounds, lambda: trace.run(question), cpu_seconds)
-        row = {"one_pass": one, "processes": pool, "spark": there}
+        row = {"one_pass": one, "first_time": first, "processes": pool, "spark": there}
         found["questions"][question] = row
         texts = " ".join(f"{cpu:7.2f} ({wall:5.2f})" for cpu, wall in row.values())
-        print(f"{question:20} {texts}  {accesses / 1e6 / there[0]:6.1f}  {pool[0] / there[0]:.0%}", flush=True)
+        ratios = f"{pool[0] / there[0]:.0%}  {one[0] / pool[0]:.0%}"
+        print(f"{question:20} {texts}  {accesses / 1e6 / there[0]:6.1f}  {ratios}", flush=True)
     spark.stop()
     OUT.parent.mkdir(parents=True, exist_ok=True)
     if not options.question:

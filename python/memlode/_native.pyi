@@ -155,8 +155,11 @@ class Task:
     parts: int
     analyses: list[str]
 
-    def run(self) -> bytes:
-        """Looks at the part, and returns what was found, for `finish`."""
+    def run(self, *, tables: bool = True) -> bytes:
+        """Looks at the part, and returns what was found, for `finish`.
+
+        A stretch reads and keeps `tables` beside the trace, of what parts need of the accesses before them.
+        """
 
     def _at(self, path: str) -> Task: ...
     def _columns(self) -> Annotated: ...

@@ -49,7 +49,8 @@ class FarTask:
     def run(self) -> Found:
         """Copies the part, runs the task on it, and returns what it found, for `finish`."""
         with self._here() as (folder, task):
-            return Found(self.address, folder, task.run())
+            # Tables would be kept in a folder that ends with the task.
+            return Found(self.address, folder, task.run(tables=False))
 
     def annotate(self, *, misses_only: bool = False) -> Iterator[_native.RecordBatch]:
         """The accesses of the part, batch by batch."""

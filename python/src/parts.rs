@@ -8,8 +8,8 @@ use memlode_analyses::{BadArgument, BadPart};
 use memlode_export::{ExportRequest, request};
 
 use memlode_report::{build, render};
-use memlode_trace::ChunkRef;
 use memlode_trace::format::{ChunkHeader, magic};
+use memlode_trace::{ChunkRef, Trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -27,9 +27,12 @@ pub struct Task {
 
 #[pymethods]
 impl Task {
-    /// Runs the task, and returns its results, for `finish`.
-    fn run<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let found = py.detach(|| self.task.run()).map_err(error)?;
+    /// Runs the task, and returns its results, for `finish`. A stretch reads and keeps `tables` beside
+    /// the trace, of what parts need of the accesses before them.
+    #[pyo3(signature = (*, tables = true))]
+    fn run<'py>(&self, py: Python<'py>, tables: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let tables = |trace: &Trace| memlode_results::tables(trace).filter(|_| tables);
+        let found = py.detach(|| self.task.run(tables)).map_err(error)?;
         Ok(PyBytes::new(py, &found))
     }
 

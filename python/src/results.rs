@@ -220,8 +220,7 @@ fn of_analysis_with(trace: &Trace, machine: &str, name: &str) -> Result<Vec<Expo
     }
     let questions = [known.meta.id.to_string()];
     let tasks = parts::plan(trace, machine, &questions, 1).map_err(|BadArgument(why)| why)?;
-    let results: Result<Vec<Vec<u8>>, String> =
-        tasks.iter().map(|task| task.run().map_err(|why| why.to_string())).collect();
+    let results: Result<Vec<Vec<u8>>, String> = tasks.iter().map(|task| task.run(|_| None)).collect();
     let results = results?;
     let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
     let finished = parts::finish(&results, None).map_err(|bad: BadPart| bad.to_string())?;

@@ -5,9 +5,11 @@ import os
 import pathlib
 import pickle
 import resource
+import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
@@ -158,6 +160,57 @@ class Parts(unittest.TestCase):
             results = list(self.pool.map(run, tasks))[::-1]
             found = memlode.finish(results)
             self.assertEqual([(table.name, table.rows) for table in found], whole, f"{parts} parts")
+
+    def test_what_came_before_is_read_from_tables(self):
+        path = os.path.join(self.folder.name, "with-tables")
+        shutil.copytree(self.path, path, ignore=shutil.ignore_patterns("results"))
+        tables = pathlib.Path(path, "results")
+        contents = lambda: {file.name: file.read_bytes() for file in tables.glob("past-64-*.mlk")}  # noqa: E731
+        asked = [analysis for analysis in ANALYSES if analysis.startswith(("reuse", "working-set", "ranges:"))]
+        *before, last = memlode.plan(path, asked, 7, "generic")
+        whole = memlode.run(path, asked, parts=1, machine="generic")
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("MEMLODE_RESULTS", None)
+            # Who reads to the end keeps all of them.
+            results = [last.run()]
+            kept = contents()
+            self.assertGreater(len(kept), 8)
+            self.assertLess(sum(map(len, kept.values())), 200_000)
+            results += [task.run() for task in before]
+            self.assertEqual(memlode.finish(results), whole)
+            self.assertEqual(contents(), kept)
+            for parts in (2, 32):
+                tasks = memlode.plan(path, asked, parts, "generic")
+                self.assertEqual(memlode.finish([task.run() for task in tasks]), whole, f"{parts} parts")
+            # The first accesses are not read again: nobody notices that they are damaged.
+            thread = next(pathlib.Path(path, "threads").iterdir())
+            times, intact = os.stat(thread), thread.read_bytes()
+            thread.write_bytes(intact[:200] + bytes([intact[200] ^ 1]) + intact[201:])
+            os.utime(thread, ns=(times.st_atime_ns, times.st_mtime_ns))
+            self.assertEqual(memlode.finish([last.run(), *results[1:]]), whole)
+            alone = memlode.finish([last.run(tables=False), *results[1:]])
+            self.assertEqual(len(alone.notes), len(memlode.finish(results).notes) + 1)
+            thread.write_bytes(intact)
+            os.utime(thread, ns=(times.st_atime_ns, times.st_mtime_ns))
+            # One that is damaged, cut off, or of another place is made again.
+            for number, damage in enumerate(
+                [lambda file: file[:-1], lambda file: file[:90] + bytes([file[90] ^ 1]) + file[91:], lambda _: b""]
+            ):
+                name = sorted(kept)[2 * number]
+                tables.joinpath(name).write_bytes(damage(kept[name]))
+                self.assertEqual(memlode.finish([last.run(), *results[1:]]), whole)
+                self.assertEqual(contents(), kept)
+            names = sorted(kept)
+            tables.joinpath(names[1]).write_bytes(kept[names[0]])
+            self.assertEqual(memlode.finish([last.run(), *results[1:]]), whole)
+            self.assertEqual(contents(), kept)
+            # Of a trace that was changed they are not read, and where none can be kept none is needed.
+            os.utime(thread)
+            last.run()
+            self.assertEqual([name for name, table in contents().items() if table == kept[name]], [])
+            shutil.rmtree(tables)
+            tables.touch()
+            self.assertEqual(memlode.finish([last.run(), *results[1:]]), whole)
 
     def test_an_analysis_of_ones_own_sees_every_access_once(self):
         for analysis in (Windows(10_000), Sites(0), Misses(0)):

@@ -87,7 +87,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("addr2line", &["symbols"]),
     ("hmac", &["wire"]),
     ("md-5", &["report"]),
-    ("postcard", &["analyses"]),
+    ("postcard", &["analyses", "attribute"]),
     ("sha2", &["wire", "machine", "results", "report", "html"]),
     ("syntect", &["html"]),
     ("two-face", &["html"]),

@@ -86,6 +86,7 @@ pub fn start(
         extras: Extras::default(),
         without_caches: request.without_caches,
         stretch: request.stretch.clone().unwrap_or(0..u64::MAX),
+        tables: None,
     };
     let refused = |why| Refused::Machine { machine: machine.name.clone(), why };
     let source = Source::Stored(trace.clone());

@@ -73,6 +73,14 @@ impl<'a> Stored<'a> {
         let is_alone = chunks.iter().all(|chunk| stream(chunk) == stream(&chunks[0]));
         Stored { trace, chunks, is_alone }
     }
+
+    /// Some chunks of it, in another order.
+    pub fn of<'c>(self, chunks: &'c [ChunkRef]) -> Stored<'c>
+    where
+        'a: 'c,
+    {
+        Stored { chunks, ..self }
+    }
 }
 
 impl Source for Stored<'_> {
@@ -159,6 +167,16 @@ pub(crate) struct Supply<'a> {
 }
 
 impl Supply<'_> {
+    /// Number of chunks that were taken or left out.
+    pub fn taken(&self) -> usize {
+        self.next
+    }
+
+    /// The outcome so far.
+    pub fn replayed(&mut self) -> &mut Replayed {
+        &mut self.replayed
+    }
+
     /// The next chunk; `None` if it is damaged, or there is none left.
     pub fn next(&mut self) -> Option<Chunk> {
         let number = self.next;

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::crew::{Begins, Chunk, Replayed, Source, Stored, Supply, supply, supply_shards};
 use crate::piece::{Piece, Place};
+use crate::resume::{Point, ReplayStep, Resumed};
 use crate::shards::Shards;
 
 /// The most decoded chunks of a stream that wait for the end of the current one. A chunk begins
@@ -24,42 +25,46 @@ use crate::shards::Shards;
 const MOST_WAITING: usize = 16;
 
 /// The current chunk of a stream.
-struct AtHand {
-    chunk: Chunk,
+pub(crate) struct AtHand {
+    /// Its number.
+    pub number: usize,
+    pub chunk: Chunk,
     /// The place where its next piece begins.
-    next: Place,
+    pub next: Place,
     /// The next mark and the next moment to look at.
-    marks: usize,
-    moments: usize,
+    pub marks: usize,
+    pub moments: usize,
     /// Number of those moments that the next one stands for.
-    inside: u64,
+    pub inside: u64,
 }
 
 /// A stream with the chunks of it that are decoded.
 #[derive(Default)]
-struct Stream {
+pub(crate) struct Stream {
     /// Latest stamp at which it began or acquired something.
-    since: u64,
+    pub since: u64,
     /// Time of its latest piece: `since`, or a moment behind that.
-    time: u64,
+    pub time: u64,
     /// A stamp at which another stream learnt something that this one may have done at any time
     /// since an earlier stamp.
-    hurries: u64,
+    pub hurries: u64,
     /// The key under which it waits for its turn.
-    key: u64,
-    at_hand: Option<AtHand>,
-    /// Chunks that begin, by their `first_stamp`, before the end of the current one.
-    waiting: VecDeque<Chunk>,
+    pub key: u64,
+    pub at_hand: Option<AtHand>,
+    /// Chunks that begin, by their `first_stamp`, before the end of the current one, with their
+    /// numbers.
+    pub waiting: VecDeque<(usize, Chunk)>,
 }
 
 impl Stream {
     /// Takes up the next chunk; returns whether there is one.
     fn begin(&mut self) -> bool {
-        let Some(chunk) = self.waiting.pop_front() else { return false };
+        let Some((number, chunk)) = self.waiting.pop_front() else { return false };
         let first = chunk.batch.stamps.0;
         self.since = self.since.max(first);
         self.time = self.time.max(first);
-        self.at_hand = Some(AtHand { chunk, next: Place::default(), marks: 0, moments: 0, inside: 0 });
+        let next = Place::default();
+        self.at_hand = Some(AtHand { number, chunk, next, marks: 0, moments: 0, inside: 0 });
         true
     }
 
@@ -86,7 +91,7 @@ impl Stream {
     /// released at an unknown time.
     fn piece(&mut self, limit: u64, others: bool, released: &mut Released) -> Option<Piece<'_>> {
         let mut hurried = self.is_hurried();
-        let AtHand { chunk: Chunk { batch, dealing }, next, marks, moments, inside } =
+        let AtHand { chunk: Chunk { batch, dealing }, next, marks, moments, inside, .. } =
             self.at_hand.as_mut()?;
         let process = batch.process.unwrap_or(ProcessId(0));
         let begin = *next;
@@ -137,6 +142,8 @@ impl Stream {
                 break;
             }
         }
+        next.accesses = next.accesses.max(begin.accesses);
+        next.marks = next.marks.max(begin.marks);
         Some(Piece::between(batch, dealing, begin, *next, ends))
     }
 }
@@ -151,7 +158,7 @@ fn learnt(mark: &Mark) -> Option<u64> {
 }
 
 /// Objects by which something was released so far.
-type Released = FxHashSet<(ProcessId, u64)>;
+pub(crate) type Released = FxHashSet<(ProcessId, u64)>;
 
 /// Returns whether all that a thread learnt at a mark was released in front of a stamp, and not by
 /// the end of a thread: then moments, which lie between stamps, do not come behind it.
@@ -180,7 +187,19 @@ pub trait Replay {
     /// left out and reported.
     fn interleave(&self, workers: usize, consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>) -> Replayed;
 
-    /// The same for some of the chunks, which are in the order of [`Trace::chunks`].
+    /// Like [`Replay::interleave`], from a point on, and with the points in front of chunks of these numbers, which
+    /// ascend: each step is a piece or such a point. A trace that lacks chunks has no points behind
+    /// the first of these.
+    fn resume(
+        &self,
+        workers: usize,
+        from: Option<&Point>,
+        points: &[usize],
+        consume: impl FnMut(ReplayStep<'_, '_>) -> ControlFlow<()>,
+    ) -> Replayed;
+
+    /// Like [`Replay::interleave`], for some of the chunks, which are in the order of
+    /// [`Trace::chunks`].
     fn interleave_chunks(
         &self,
         chunks: &[ChunkRef],
@@ -231,6 +250,25 @@ impl Replay for Trace {
         interleave(&Stored::new(self, chunks), workers, &mut consume)
     }
 
+    fn resume(
+        &self,
+        workers: usize,
+        from: Option<&Point>,
+        points: &[usize],
+        mut consume: impl FnMut(ReplayStep<'_, '_>) -> ControlFlow<()>,
+    ) -> Replayed {
+        let all = Stored::new(self, self.chunks());
+        let Some(from) = from else {
+            return supply(&all, workers, Loops::Unrolled, |supply| {
+                merge(supply, &mut Resumed::from_start(points), &mut consume)
+            });
+        };
+        let chunks = from.chunks(self.chunks());
+        supply(&all.of(&chunks), workers, Loops::Unrolled, |supply| {
+            merge(supply, &mut Resumed::at(from, points), &mut consume)
+        })
+    }
+
     fn interleave_shards<C>(&self, shards: &Shards, workers: usize, consumers: Vec<C>) -> Replayed
     where
         C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
@@ -244,7 +282,7 @@ pub(crate) fn interleave(
     workers: usize,
     consume: &mut impl FnMut(&Piece<'_>) -> ControlFlow<()>,
 ) -> Replayed {
-    supply(source, workers, Loops::Unrolled, |supply| merge(supply, consume))
+    supply(source, workers, Loops::Unrolled, |supply| merge_pieces(supply, consume))
 }
 
 pub(crate) fn interleave_shards<C>(
@@ -256,18 +294,32 @@ pub(crate) fn interleave_shards<C>(
 where
     C: FnMut(&Piece<'_>) -> ControlFlow<()> + Send,
 {
-    let merging = |mut consume: C| move |supply: &mut Supply<'_>| merge(supply, &mut consume);
+    let merging = |mut consume: C| move |supply: &mut Supply<'_>| merge_pieces(supply, &mut consume);
     supply_shards(source, shards, workers, consumers.into_iter().map(merging).collect())
+}
+
+fn merge_pieces(
+    supply: &mut Supply<'_>,
+    consume: &mut impl FnMut(&Piece<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let only_pieces = &mut |step: ReplayStep<'_, '_>| match step {
+        ReplayStep::Piece(piece) => consume(piece),
+        ReplayStep::Point(_) => ControlFlow::Continue(()),
+    };
+    merge(supply, &mut Resumed::from_start(&[]), only_pieces)
 }
 
 fn merge(
     supply: &mut Supply<'_>,
-    consume: &mut impl FnMut(&Piece<'_>) -> ControlFlow<()>,
+    resumed: &mut Resumed<'_>,
+    consume: &mut impl FnMut(ReplayStep<'_, '_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let mut numbers: FxHashMap<(ThreadId, u8), usize> = FxHashMap::default();
-    let mut turns = Turns::default();
-    let mut released = Released::default();
+    let mut state = resumed.begin(supply);
     loop {
+        if resumed.is_at_point(supply) {
+            consume(ReplayStep::Point(&resumed.point(supply, &state)))?;
+        }
+        let State { numbers, turns, released } = &mut state;
         let time = turns.first();
         let begins = supply.begins(time);
         if let Begins::At(stamp) = begins
@@ -280,12 +332,12 @@ fn merge(
                 turns.streams.len() - 1
             });
             let stream = &mut turns.streams[number];
-            stream.waiting.push_back(chunk);
+            stream.waiting.push_back((resumed.taken(supply) - 1, chunk));
             if stream.waiting.len() > MOST_WAITING {
                 // No recording has such stamps. Its memory is bounded, its order is not to be known.
                 while stream.waiting.len() > MOST_WAITING / 2 {
-                    let Some(piece) = stream.piece(u64::MAX, false, &mut released) else { break };
-                    consume(&piece)?;
+                    let Some(piece) = stream.piece(u64::MAX, false, released) else { break };
+                    consume(ReplayStep::Piece(&piece))?;
                     if let Some(AtHand { chunk, .. }) = stream.at_hand.take() {
                         supply.give_back(chunk);
                     }
@@ -301,7 +353,7 @@ fn merge(
         }
         let Some(number) = turns.next() else { return ControlFlow::Continue(()) };
         if let Some((process, mark)) = turns.streams[number].learns()
-            && !is_released_at_a_stamp(process, mark, &released)
+            && !is_released_at_a_stamp(process, mark, released)
             && turns.hurry_others(number)
         {
             turns.wait(number);
@@ -314,11 +366,11 @@ fn merge(
         let others = turns.first();
         let limit = others.map_or(begins, |time| time.min(begins));
         let stream = &mut turns.streams[number];
-        let Some(piece) = stream.piece(limit, others.is_some(), &mut released) else { continue };
+        let Some(piece) = stream.piece(limit, others.is_some(), released) else { continue };
         let ends = piece.is_last();
         // A chunk may begin with a stamp.
         if ends || !piece.is_empty() {
-            consume(&piece)?;
+            consume(ReplayStep::Piece(&piece))?;
         }
         if !ends {
             turns.wait(number);
@@ -333,12 +385,21 @@ fn merge(
     }
 }
 
+/// Streams, as far as they are replayed.
+#[derive(Default)]
+pub(crate) struct State {
+    /// The number of each stream.
+    pub numbers: FxHashMap<(ThreadId, u8), usize>,
+    pub turns: Turns,
+    pub released: Released,
+}
+
 /// Streams, and which of them has its turn when.
 #[derive(Default)]
-struct Turns {
-    streams: Vec<Stream>,
+pub(crate) struct Turns {
+    pub streams: Vec<Stream>,
     /// Time, stream. Where that is not the stream's key, it waits under another.
-    next: BinaryHeap<Reverse<(u64, usize)>>,
+    pub next: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Turns {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use memlode_replay::{Dealt, Piece, PieceEnd, Replay, Shards, live};
+use memlode_replay::{Dealt, Piece, PieceEnd, Point, Replay, ReplayStep, Replayed, Shards, live};
 use memlode_simulate::Shape;
 use memlode_trace::Trace;
 use memlode_trace::log::Event;
@@ -352,6 +352,46 @@ proptest! {
             let replayed = trace.interleave_shards(&shards, workers, consumers.collect());
             prop_assert!(replayed.damaged.is_empty() && replayed.chunks == trace.chunks().len());
             prop_assert_eq!(&orders, &expected);
+        }
+    }
+}
+
+/// The pieces from a point on, each as its chunk and the places of its events in it; and the points,
+/// with the number of pieces before each.
+fn resumed(trace: &Trace, from: Option<&Point>) -> (Vec<String>, Vec<(usize, Point)>, Replayed) {
+    let wanted: Vec<usize> = (1..trace.chunks().len()).collect();
+    let (mut pieces, mut points) = (Vec::new(), Vec::new());
+    let replayed = trace.resume(1, from, &wanted, |step| {
+        match step {
+            ReplayStep::Piece(piece) => {
+                let chunk = (piece.batch.thread, piece.batch.stream, piece.batch.sequence);
+                pieces.push(format!("{chunk:?} {:?} {}", piece.places(), piece.is_last()));
+            }
+            ReplayStep::Point(point) => points.push((pieces.len(), point.clone())),
+        }
+        ControlFlow::Continue(())
+    });
+    (pieces, points, replayed)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_replay_goes_on_from_every_point(steps in steps(1)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace");
+        write(&path, &steps);
+        let trace = Trace::open(&path).unwrap();
+        let (pieces, points, whole) = resumed(&trace, None);
+        prop_assert_eq!(points.len(), trace.chunks().len().saturating_sub(1));
+        for (number, (before, point)) in points.iter().enumerate() {
+            prop_assert!(point.fits(trace.chunks().len()) && !point.fits(point.taken() - 1));
+            let (rest, later, replayed) = resumed(&trace, Some(point));
+            prop_assert_eq!(&rest, &pieces[*before..]);
+            let ahead = |(at, later): &(usize, Point)| (at - before, later.clone());
+            prop_assert_eq!(later, points[number + 1..].iter().map(ahead).collect::<Vec<_>>());
+            prop_assert_eq!((replayed.chunks, replayed.unrecorded), (whole.chunks, whole.unrecorded.clone()));
         }
     }
 }

@@ -38,6 +38,11 @@ impl TraceIdentity {
         Some(TraceIdentity { sizes, dates, crc32: None })
     }
 
+    /// A name for it as it is now, which a copy does not have.
+    pub fn now(&self) -> String {
+        format!("{} {}", self.sizes, self.dates)
+    }
+
     /// A name for it that a copy has, too.
     pub fn name(&self) -> String {
         self.sizes.clone()

@@ -26,10 +26,14 @@
 //! are read and their checksum decides. An answer may come from a stranger, and is read like all
 //! files of a trace (`memlode_files`). A file is written whole and then takes its name, so if two
 //! commands answer at the same time, the last one's file stays.
+//!
+//! Analyses in parts keep tables there, too ([`tables()`]). One that is damaged, or is of other code
+//! or another trace, is made again.
 
 mod file;
 mod identity;
 mod question;
+mod tables;
 
 use std::io;
 use std::path::PathBuf;
@@ -41,6 +45,7 @@ use serde::de::DeserializeOwned;
 
 pub use file::{Listed, Unusable, Why, list};
 pub use question::{MachineIdentity, Question, fingerprint};
+pub use tables::tables;
 
 use file::Head;
 use identity::TraceIdentity;

@@ -1,5 +1,7 @@
 //! The calls that functions are entered by (SPEC §2.5).
 
+use serde::{Deserialize, Serialize};
+
 use crate::bytes::{Malformed, Reader};
 use crate::format::table_section;
 use crate::sections::Sections;
@@ -42,7 +44,7 @@ pub(crate) struct Call {
 
 /// The segment that a thread executed before it entered a function, as far as it determines the
 /// call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller(u32);
 
 impl Caller {

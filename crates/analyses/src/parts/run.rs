@@ -8,7 +8,7 @@ use std::sync::Arc;
 use memlode_attribute::annotate::{AnnotatedAccesses, BlockEvent, Extras, Options};
 use memlode_attribute::{Simulation, Source};
 use memlode_machine::Machine;
-use memlode_trace::{ChunkRef, Trace};
+use memlode_trace::{ChunkRef, KeptTables, Trace};
 use serde::{Deserialize, Serialize};
 
 use super::memory::peak_memory;
@@ -96,11 +96,12 @@ impl Task {
     }
 
     /// Opens the trace, analyses this part of it, and returns the results as bytes, for
-    /// [`finish`](super::finish).
+    /// [`finish`](super::finish). A stretch finds in `tables`, which may be none for a trace, what it
+    /// needs of the accesses before it, and keeps there what it knows of those that come later.
     ///
     /// # Errors
     /// That the trace cannot be opened, or the machine not be simulated.
-    pub fn run(&self) -> Result<Vec<u8>, String> {
+    pub fn run(&self, tables: impl FnOnce(&Trace) -> Option<Arc<dyn KeptTables>>) -> Result<Vec<u8>, String> {
         let mut runs = Vec::new();
         for (_, question) in &self.questions {
             runs.push(asked(question).map_err(|BadArgument(why)| why)?);
@@ -112,6 +113,7 @@ impl Task {
             blocks: self.cut != Cut::Chunks,
             without_caches: !runs.iter().any(Run::reads_levels),
             stretch,
+            tables: if self.cut == Cut::Stretches { tables(&trace) } else { None },
             ..Options::default()
         };
         let source = Source::Stored(trace.clone());

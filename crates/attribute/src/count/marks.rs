@@ -31,7 +31,7 @@ impl<E: Engine> Profiler<E> {
             Mark::Realloc { site, base, bytes, old } => {
                 let moves = old != base;
                 if old != 0 && (base != 0 || bytes == 0) {
-                    stream.objects.free(old);
+                    self.free(old, stream);
                     if moves {
                         self.caches.ended(old);
                     }
@@ -40,11 +40,14 @@ impl<E: Engine> Profiler<E> {
                 self.begun(base, bytes, class.filter(|_| moves));
             }
             Mark::Free { base, .. } => {
-                stream.objects.free(base);
+                self.free(base, stream);
                 self.caches.ended(base);
             }
             Mark::Unmap { base, bytes, .. } => {
                 stream.objects.unmap(base, bytes);
+                if let Some(log) = &mut self.log {
+                    log.unmapped(stream.origin.process, base, bytes);
+                }
                 self.caches.ended(base);
             }
             Mark::Stamp { stamp } => self.caches.stamp(stamp),
@@ -84,6 +87,14 @@ impl<E: Engine> Profiler<E> {
         }
     }
 
+    /// Ends a block.
+    fn free(&mut self, base: u64, stream: &mut Stream) {
+        stream.objects.free(base);
+        if let Some(log) = &mut self.log {
+            log.ends(stream.origin.process, base);
+        }
+    }
+
     /// Adds a block; nothing if the allocator failed.
     fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, stream: &mut Stream) -> Option<ClassId> {
         if base == 0 {
@@ -95,6 +106,9 @@ impl<E: Engine> Profiler<E> {
             false => stream.stack.path(&mut self.memory.paths, self.sites.names.as_deref()),
         };
         let class = self.memory.classes.of_heap(site, path, stream.stack.dormant, facts.ty);
+        if let Some(log) = &mut self.log {
+            log.begins(stream.origin.process, base, bytes, class);
+        }
         let before = self.memory.classes.count(class, bytes);
         let slot = stream.objects.insert(base, bytes, class);
         if let Some(slot) = slot.filter(|_| self.caches.takes_places()) {

@@ -21,7 +21,8 @@
 //!   one is not kept as a loop when its chunk is decoded: the proof about loops holds for lines
 //!   that stay in a cache.
 //! - **The past** (`past.rs`): where a replay is wanted from some access on, what comes before is
-//!   blocks and calls alone, if no caches are simulated.
+//!   blocks and calls alone, if no caches are simulated. What a replay came by can be written down
+//!   for those that begin later (`past_log.rs`).
 //! - **Another layout** ([`map`]) is a map from the bytes of objects to other addresses. With one,
 //!   accesses take another route (`mapped/`): each is resolved to its object and offset, simulated
 //!   where the map puts its bytes, and charged to what it was charged to before. If it falls into
@@ -50,6 +51,7 @@ mod marks;
 pub(crate) mod merge;
 mod past;
 mod past_caches;
+pub(crate) mod past_log;
 pub mod profiler;
 pub(crate) mod route;
 mod single_line;

@@ -18,6 +18,7 @@ use crate::count::gaps::{GapWatch, counted};
 use crate::count::loop_scratch::LoopScratch;
 use crate::count::merge::{Part, merge};
 use crate::count::past_caches::Combining;
+use crate::count::past_log::PastLog;
 use crate::count::route::{Direct, Route};
 use crate::count::single_line::SiteFacts;
 use crate::count::straddling::CutAccess;
@@ -74,9 +75,11 @@ pub struct Profiler<E = Hierarchy> {
     pub(crate) contexts: Contexts,
     pub(crate) loops: LoopScratch,
     /// `None` while in use.
-    processes: FxHashMap<ProcessId, Option<Objects>>,
+    pub(crate) processes: FxHashMap<ProcessId, Option<Objects>>,
     /// Keyed by thread and stream: a signal handler has a stack of its own. `None` while in use.
-    stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
+    pub(crate) stacks: FxHashMap<(ThreadId, u8), Option<ThreadStack>>,
+    /// A log of what happens to blocks, if it is wanted.
+    pub(crate) log: Option<PastLog>,
     /// Accesses that have lines of another shard, too, and their depths as far as they are known
     /// here.
     pub(crate) cut: Vec<CutAccess>,
@@ -151,6 +154,7 @@ impl<E: Engine> Profiler<E> {
             loops: LoopScratch::new(first_level),
             processes: FxHashMap::default(),
             stacks: FxHashMap::default(),
+            log: None,
             cut: Vec::new(),
             combining: Combining::new(first_level),
             gaps: None,

@@ -4,6 +4,7 @@ use memlode_trace::calls::Caller;
 use memlode_trace::event::{Batch, Frame};
 use memlode_trace::sites::{FunctionId, SiteTable};
 use memlode_trace::stack::ShadowStack;
+use serde::{Deserialize, Serialize};
 
 use crate::objects::paths::{PathId, Paths};
 
@@ -44,7 +45,44 @@ pub(crate) struct ThreadStack {
     pub dormant: bool,
 }
 
+/// A thread's stack, to be written down.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedStack {
+    /// Function, segment executed last before it called the next one, and address of each frame.
+    frames: Vec<(u32, Caller, u64)>,
+    next: Option<(u8, u32)>,
+    before: Caller,
+    at_end: Caller,
+    dormant: bool,
+}
+
+impl SavedStack {
+    /// Returns whether it has functions of a trace with this number of them.
+    pub fn fits(&self, functions: usize) -> bool {
+        self.frames.iter().all(|(function, ..)| (*function as usize) < functions)
+    }
+}
+
 impl ThreadStack {
+    /// Writes the stack down.
+    pub fn saved(&self) -> SavedStack {
+        let frame = |&(call, address): &(Call, u64)| (call.function.0, call.last, address);
+        let frames = self.calls.frames().iter().map(frame).collect();
+        let &ThreadStack { next, before, at_end, dormant, .. } = self;
+        SavedStack { frames, next, before, at_end, dormant }
+    }
+
+    /// The stack that was written down.
+    pub fn of(saved: &SavedStack) -> ThreadStack {
+        let call = |&(function, last, address): &(u32, Caller, u64)| {
+            (Call { last, ..Call::new(FunctionId(function)) }, address)
+        };
+        let mut calls = ShadowStack::default();
+        calls.reset(saved.frames.iter().map(call));
+        let &SavedStack { next, before, at_end, dormant, .. } = saved;
+        ThreadStack { calls, next, before, at_end, dormant }
+    }
+
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the
     /// chunk's snapshot.
     pub fn begin(&mut self, batch: &Batch) {

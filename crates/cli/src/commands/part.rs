@@ -26,7 +26,7 @@ pub fn run(_args: Args) -> Result<ExitCode> {
     let mut text = String::new();
     io::stdin().lock().take(LONGEST).read_to_string(&mut text).context("the task cannot be read")?;
     let task: Task = serde_json::from_str(&text).context("standard input has no task of a plan")?;
-    let found = task.run().map_err(|why| anyhow!(why))?;
+    let found = task.run(memlode_results::tables).map_err(|why| anyhow!(why))?;
     io::stdout().lock().write_all(&found).context("the result cannot be written")?;
     Ok(ExitCode::from(OK))
 }

@@ -12,6 +12,7 @@ mod coming;
 mod no_caches;
 mod paths;
 mod recorder;
+mod resumed;
 #[cfg(test)]
 mod tests;
 
@@ -22,8 +23,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use memlode_replay::{Piece, Replayed};
+use memlode_replay::{Piece, Replay, ReplayStep, Replayed};
 use memlode_simulate::{Cause, Translation};
+use memlode_trace::KeptTables;
 use memlode_trace::event::{ProcessId, SyncKind, ThreadId, Values};
 use memlode_trace::sites::{FunctionId, LocationId, SiteId, TypeId};
 
@@ -31,6 +33,7 @@ pub use self::paths::PathStep;
 use crate::count::profiler::Profiler;
 use crate::drive::annotate::no_caches::NoCaches;
 use crate::drive::annotate::recorder::{Answers, Recorder};
+use crate::drive::annotate::resumed::Resumed;
 use crate::drive::simulation::{Known, Simulation};
 use crate::drive::simulators::{ImpossibleMachine, caches, detailed};
 use crate::drive::source::Source;
@@ -65,6 +68,9 @@ pub struct Options {
     /// Only accesses with these numbers ([`AnnotatedAccesses::sequence`]) and the blocks between
     /// them are handed over. The replay ends behind them.
     pub stretch: Range<u64>,
+    /// Without caches: tables of what comes before a stretch are read from here, and those that are
+    /// missing are kept here.
+    pub tables: Option<Arc<dyn KeptTables>>,
 }
 
 /// Facts about accesses that take time to find, and are returned on request.
@@ -108,6 +114,7 @@ impl Default for Options {
             extras: Extras::default(),
             without_caches: false,
             stretch: 0..u64::MAX,
+            tables: None,
         }
     }
 }
@@ -375,8 +382,12 @@ fn start<S: Answers + Send + 'static>(
         }
         let mut known = Known::default();
         let mut times = Times::default();
-        let replayed = source.interleave(workers, |piece: &Piece<'_>| {
+        if let Source::Stored(_) = source {
+            // Blocks are looked for among globals.
             known.follow(&source, &mut profiler);
+        }
+        let mut follow = |profiler: &mut Profiler<Recorder<S>>, times: &mut Times, piece: &Piece<'_>| {
+            known.follow(&source, profiler);
             let batch = piece.batch;
             let (Some(thread), Some(process)) = (batch.thread, batch.process) else {
                 return ControlFlow::Continue(());
@@ -392,7 +403,27 @@ fn start<S: Answers + Send + 'static>(
             *time = profiler.caches.time();
             done.fetch_add(usize::from(piece.is_last()), Ordering::Relaxed);
             if profiler.caches.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        };
+        let replayed = match &source {
+            Source::Stored(trace) if options.without_caches => {
+                let mut resumed = Resumed::of(options.tables, trace, profiler.line_bytes);
+                let from = resumed.begin(trace, options.stretch.start, &mut profiler, &mut times);
+                if let Some((point, sequence)) = &from {
+                    profiler.caches.go_to(*sequence);
+                    done.store(point.taken(), Ordering::Relaxed);
+                }
+                let (from, points) = (from.map(|(point, _)| point), resumed.points().to_vec());
+                trace.resume(workers, from.as_ref(), &points, |step| match step {
+                    ReplayStep::Piece(piece) => follow(&mut profiler, &mut times, piece),
+                    ReplayStep::Point(point) => {
+                        let sequence = profiler.caches.sequence();
+                        resumed.keep(point, sequence, &mut profiler, &times);
+                        ControlFlow::Continue(())
+                    }
+                })
+            }
+            _ => source.interleave(workers, |piece| follow(&mut profiler, &mut times, piece)),
+        };
         profiler.caches.send();
         replayed
     });

@@ -160,11 +160,22 @@ impl<S: Answers> Recorder<S> {
         self.time = time;
     }
 
+    /// Goes to the access with a number.
+    pub fn go_to(&mut self, sequence: u64) {
+        self.sequence = sequence;
+    }
+
+    /// The number of the next access.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     /// Counts accesses that come next, if all of them are in front of the wanted ones; returns whether
     /// they are, and need not come.
     pub fn passes(&mut self, accesses: u64) -> bool {
         let end = self.sequence.saturating_add(accesses);
-        let are_before = end <= self.stretch.start;
+        // Blocks behind the last one may be wanted.
+        let are_before = end < self.stretch.start;
         if are_before {
             self.sequence = end;
         }
