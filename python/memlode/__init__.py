@@ -19,6 +19,7 @@ Tables = _parts.Tables
 Table = _parts.Table
 plan = _parts.plan
 run = _parts.run
+hot_cold = _parts.hot_cold
 finish = _parts.finish
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Task",
     "Trace",
     "finish",
+    "hot_cold",
     "machines",
     "open",
     "plan",

@@ -57,6 +57,10 @@ class FarTask:
         with self._here() as (_, task):
             yield from task.annotate(misses_only=misses_only)
 
+    def _hot_cold(self) -> str:
+        with self._here() as (_, task):
+            return task._hot_cold()
+
     def schema(self):
         """The columns of its accesses, as pyarrow has them."""
         import pyarrow

@@ -98,6 +98,22 @@ class OwnTask:
         return f"<memlode task {self.task.part} of {self.task.parts}: {type(self.analysis).__name__}>"
 
 
+class HotCold:
+    """A task that counts the accesses to the members of types; one, for misses depend on all that came before."""
+
+    def __init__(self, path, machine: str = "host"):
+        (self.task,) = plan_rows(path, "whole", 1, machine)
+
+    def run(self) -> Table:
+        """A row for each member of the types that are accessed much, as they lie."""
+        return Table("hot_cold", "Members of types, hot and cold", json.loads(self.task._hot_cold()))
+
+
+def hot_cold(path, *, machine: str = "host") -> Table:
+    """Members of types with their shares of accesses and misses, hot or cold by the rules that `advise` splits by."""
+    return HotCold(path, machine).run()
+
+
 def plan(path, analyses, parts: int, machine: str = "host") -> list:
     """Cuts a trace into parts: tasks that are small, can be pickled, and have run().
 

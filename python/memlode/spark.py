@@ -54,6 +54,11 @@ class SparkTrace:
         """Source lines of variables that threads share evenly, by the rule of the paper."""
         return self.table("shared:rule=source", "shared_source")
 
+    def hot_cold(self) -> DataFrame:
+        """Members of types with their shares of accesses and misses, hot or cold; one task, as for offenders."""
+        (table,) = _returned(self.spark, [parts_of.HotCold(self.path, self.machine)])
+        return self._frame(table)
+
     def reuse(self) -> DataFrame:
         """Reuse distances by data."""
         return self.table("reuse", "reuse_by_data")
@@ -75,6 +80,11 @@ class SparkTrace:
 
 def run_tasks(spark: SparkSession, tasks: list, path=None):
     """Runs the tasks of memlode.plan, each as one of Spark's, and puts together what they return."""
+    return parts_of.finish(_returned(spark, tasks), path)
+
+
+def _returned(spark: SparkSession, tasks: list) -> list:
+    """What tasks return, each run as one of Spark's."""
     import pyarrow
 
     def run_some(batches):
@@ -86,7 +96,7 @@ def run_tasks(spark: SparkSession, tasks: list, path=None):
 
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     found = numbers.mapInArrow(run_some, "found binary").collect()
-    return parts_of.finish((cloudpickle.loads(bytes(row.found)) for row in found), path)
+    return [cloudpickle.loads(bytes(row.found)) for row in found]
 
 
 def rows(

@@ -5,6 +5,7 @@
 
 mod advise;
 mod capsules;
+mod hot_cold;
 mod parts;
 mod results;
 mod table;

@@ -14,6 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
+use crate::hot_cold::hot_cold;
 use crate::{Annotated, Running, error};
 
 /// Columns that depend on accesses before a chunk.
@@ -43,6 +44,11 @@ impl Task {
             return Err(error("misses are known by what came before: cut the trace into stretches"));
         }
         py.detach(|| rows(self.task.prepare().map_err(error)?, self.task.cut, misses_only))
+    }
+
+    /// Rows of members of live structures, as JSON, of all of the trace.
+    fn _hot_cold(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.task.prepare().and_then(hot_cold)).map_err(error)
     }
 
     /// The columns of `annotate`, and the accesses of one chunk. A copy of the trace that has the

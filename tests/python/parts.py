@@ -221,6 +221,25 @@ class Parts(unittest.TestCase):
                 self.assertEqual(found, whole, f"{type(analysis).__name__} in {parts} parts")
         self.assertEqual(sum(memlode.run(self.path, Windows(1), parts=3, pool=self.pool).values()), self.accesses())
 
+    def test_members_are_hot_and_cold_as_advice_has_them(self):
+        rows = memlode.hot_cold(self.path, machine="generic").rows
+        out = subprocess.run(
+            ["memlode", "advise", "--json", "-m", "generic", self.path],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ).stdout
+        advised = [
+            (chart["type"], chart["is_split"], member["member"], member["accesses"], member["is_cold"])
+            for chart in json.loads(out)["structures"]
+            for member in chart["members"]
+        ]
+        keys = ("type", "is_split", "member", "accesses", "is_cold")
+        self.assertEqual([tuple(row[key] for key in keys) for row in rows], advised)
+        self.assertEqual([row["member"] for row in rows if row["type"] == "node"], ["next", "key", "hits"])
+        self.assertAlmostEqual(sum(row["access_share"] for row in rows if row["type"] == "node"), 1)
+        self.assertAlmostEqual(sum(row["miss_share"] for row in rows if row["type"] == "node"), 1)
+
     def accesses(self):
         table = memlode.run(self.path, "accesses", parts=1)["accesses_by_variable"]
         return sum(row["accesses"] for row in table.rows)

@@ -88,6 +88,8 @@ class Spark(unittest.TestCase):
             self.assertGreater(len(expected), 0, name)
             # As a frame has them: each row has every name that any row has.
             self.assertEqual(self.rows(frame), pa.Table.from_pylist(expected).to_pylist(), name)
+        members = memlode.hot_cold(self.path, machine="generic")
+        self.assertEqual(self.rows(self.trace.hot_cold()), members.rows)
         lines = self.rows(self.trace.sources_of("node.key"))
         self.assertGreater(len(lines), 1)
         self.assertEqual({(row["data"]["type"], row["data"]["member"]) for row in lines}, {("node", "key")})
@@ -109,6 +111,8 @@ class Spark(unittest.TestCase):
         frame = memlode.spark.read(self.spark, address, parts=3).accesses_per_variable()
         expected = self.table("accesses", "accesses_by_variable")
         self.assertEqual(self.rows(frame), pa.Table.from_pylist(expected).to_pylist())
+        members = self.rows(memlode.spark.read(self.spark, address).hot_cold())
+        self.assertEqual(members, memlode.hot_cold(self.path, machine="generic").rows)
         chunks = memlode.spark.rows(self.spark, address, cut="chunks", parts=3, columns=["address"])
         self.assertEqual(chunks.count(), sum(row["accesses"] for row in expected))
 

@@ -16,6 +16,8 @@ pub struct Heat {
     pub structure: Structure,
     /// Accesses, by member of it.
     pub accesses: Vec<u64>,
+    /// Misses of the first level, by member.
+    pub misses: Vec<u64>,
     /// Accesses by function, of each member.
     by_function: FxHashMap<FunctionId, Vec<u64>>,
 }
@@ -67,7 +69,8 @@ pub fn heat(
     let layouts = names.layouts();
     let name = layouts.layout(record).name?;
     let count = structure.members.len();
-    let mut heat = Heat { accesses: vec![0; count], by_function: FxHashMap::default(), structure };
+    let (accesses, misses) = (vec![0; count], vec![0; count]);
+    let mut heat = Heat { accesses, misses, by_function: FxHashMap::default(), structure };
     let mut holders: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
     for cell in &profile.cells {
         let site = names.site(cell.site);
@@ -89,6 +92,7 @@ pub fn heat(
         for &at in members {
             let accesses = cell.counts.accesses() / members.len() as u64;
             heat.accesses[at] += accesses;
+            heat.misses[at] += cell.counts.misses(0) / members.len() as u64;
             by_function[at] += accesses;
         }
     }

@@ -46,6 +46,8 @@ pub struct ChartMember {
     pub bytes: u64,
     /// Accesses to it.
     pub accesses: u64,
+    /// Misses of the first level.
+    pub misses: u64,
     /// True if it is cold.
     pub is_cold: bool,
 }
@@ -82,15 +84,17 @@ fn chart(heat: &Heat) -> Chart {
     let members: Vec<(u64, u64)> =
         heat.structure.members.iter().zip(&heat.accesses).map(|(member, &n)| (member.bytes, n)).collect();
     let (cold, differential, is_split) = mark(&members);
-    let members = heat.structure.members.iter().zip(&heat.accesses).zip(cold);
+    let counts = heat.accesses.iter().zip(&heat.misses);
+    let members = heat.structure.members.iter().zip(counts).zip(cold);
     Chart {
         name: heat.structure.name.clone(),
         bytes: heat.structure.bytes,
         members: members
-            .map(|((member, &accesses), is_cold)| ChartMember {
+            .map(|((member, (&accesses, &misses)), is_cold)| ChartMember {
                 name: member.name.clone(),
                 bytes: member.bytes,
                 accesses,
+                misses,
                 is_cold,
             })
             .collect(),
