@@ -1,11 +1,13 @@
 """Traces in a local Spark: the figures of the local engine, to the digit, also where a worker is killed midway."""
 
+import contextlib
 import itertools
 import json
 import os
 import pathlib
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -129,22 +131,42 @@ class Spark(unittest.TestCase):
             memlode.spark.rows(self.spark, self.path, cut="chunks", columns=["level"])
 
 
-# Says where executors have the package from, and asks a question.
+# Says where executors have the package from, and asks questions. The first attempt at one task would not end.
 SCRIPT = """
-import json, sys
+import json, os, sys, tempfile, time
 import memlode.spark
 from pyspark.sql import SparkSession
+
+ANALYSES = ["reuse", "accesses"]
 
 def place(number):
     import memlode
     return memlode.__file__
 
+class SlowOnce:
+    def __init__(self, task, folder):
+        self.task, self.folder = task, folder
+
+    def run(self):
+        os.close(tempfile.mkstemp(dir=self.folder)[0])
+        if len(os.listdir(self.folder)) == 1:
+            time.sleep(600)
+        return self.task.run()
+
 if __name__ == "__main__":
     spark = SparkSession.builder.getOrCreate()
     places = spark.sparkContext.parallelize(range(2), 2).map(place).collect()
     rows = memlode.spark.read(spark, sys.argv[1], parts=2).accesses_per_variable().collect()
-    print(json.dumps({"places": places, "accesses": sum(row.accesses for row in rows), "arguments": sys.argv[2:]}))
-    sys.exit(5)
+    tasks = memlode.plan(sys.argv[1], ANALYSES, 3, "generic")
+    attempts = os.path.join(os.path.dirname(sys.argv[1]), "attempts")
+    os.mkdir(attempts)
+    tasks[1] = SlowOnce(tasks[1], attempts)
+    twice = memlode.spark.run_tasks(spark, tasks)
+    found = {"places": places, "accesses": sum(row.accesses for row in rows), "arguments": sys.argv[2:]}
+    print(json.dumps({**found, "twice": [table.rows for table in twice], "attempts": len(os.listdir(attempts))}))
+    sys.stdout.flush()
+    # A session that ends would wait for the first attempt.
+    os._exit(5)
 """
 
 
@@ -170,19 +192,47 @@ class Submit(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return shlex.split(done.stdout)
 
+    @contextlib.contextmanager
+    def cluster(self, home):
+        """The address of a cluster whose two workers are two hosts: a second attempt is made at another one."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        address = f"spark://127.0.0.1:{port}"
+        deploy = "org.apache.spark.deploy"
+        master = [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", port]
+        worker = [f"{deploy}.worker.Worker", "--cores", 1, "--memory", "1g", "--work-dir", home / "work"]
+        workers = [[*worker, "--host", host, address] for host in ("127.0.0.1", "127.0.0.2")]
+        environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
+        with contextlib.ExitStack() as started:
+            for words in (master, *workers):
+                command = [home / "bin" / "spark-class", *map(str, words), "--webui-port", "0"]
+                quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                process = started.enter_context(subprocess.Popen(command, env=environment, **quiet))
+                started.callback(process.kill)
+            yield address
+
     def test_executors_take_the_package_that_is_submitted(self):
+        """There, a task that takes long is begun a second time, and counts once."""
         script = pathlib.Path(self.folder.name, "asks.py")
         script.write_text(SCRIPT)
         # What runs for seconds is not worth a compiler's second look.
         quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-        options = ["--master", "local-cluster[1,1,1024]", "--driver-memory", "1g", "--driver-java-options", quick]
+        options = ["--driver-memory", "1g", "--driver-java-options", quick, "--executor-memory", "512m"]
+        # What takes twice as long as half of the tasks, and a second, is begun again.
+        speculation = {"speculation": "true", "speculation.multiplier": 2, "speculation.quantile": 0.5}
+        both = {"scheduler.minRegisteredResourcesRatio": 1, "cores.max": 2}
+        for name, value in {**speculation, "speculation.minTaskRuntime": "1s", **both}.items():
+            options += ["--conf", f"spark.{name}={value}"]
         options += ["--conf", f"spark.executor.extraJavaOptions={quick}", "--conf", "spark.ui.enabled=false"]
         # Spark's own folder gets files of its workers.
         home = pathlib.Path(self.folder.name, "spark")
         home.mkdir()
         for entry in pathlib.Path(pyspark.__file__).parent.iterdir():
             (home / entry.name).symlink_to(entry)
-        done = self.submit(*options, script, self.path, "--print", "--", "x", SPARK_HOME=str(home))
+        with self.cluster(home) as address:
+            words = ["--master", address, *options, script, self.path, "--print", "--", "x"]
+            done = self.submit(*words, SPARK_HOME=str(home), PYSPARK_PYTHON=sys.executable)
         self.assertEqual(done.returncode, 5, done.stderr)
         found = json.loads(done.stdout.splitlines()[-1])
         for place in found["places"]:
@@ -190,6 +240,8 @@ class Submit(unittest.TestCase):
         table = memlode.run(self.path, "accesses", parts=1, machine="generic")["accesses_by_variable"]
         self.assertEqual(found["accesses"], sum(row["accesses"] for row in table.rows))
         self.assertEqual(found["arguments"], ["--print", "--", "x"])
+        whole = memlode.run(self.path, ["reuse", "accesses"], parts=1, machine="generic")
+        self.assertEqual((found["twice"], found["attempts"]), ([table.rows for table in whole], 2))
         self.assertTrue((home / "work").is_dir(), "SPARK_HOME is where Spark was told that it is")
 
     def test_options_go_through_and_the_package_is_added_to_them(self):
