@@ -33,10 +33,10 @@ pub mod sharing;
 pub mod values;
 
 pub use count::engine::Engine;
-pub use count::map::{AddressMap, MappedPiece, ObjectRef, PlaceHint};
+pub use count::map::{AddressMap, ElementTable, MappedPiece, ObjectRef, PlaceHint, TableByte, TablePart};
 pub use count::profiler::{LoadedGlobal, Profiler};
 pub use counts::Counts;
-pub use drive::heap_calls::{HeapCall, MadeBlock, first_uses, heap_calls, heap_calls_in};
+pub use drive::heap_calls::{CallCollector, HeapCall, MadeBlock, first_uses, heap_calls, heap_calls_in};
 pub use drive::simulation::Simulation;
 pub use drive::source::{Source, has_gaps};
 pub use drive::window::Window;

@@ -1,7 +1,7 @@
 //! The places of the bytes of moved objects.
 
-use memlode_attribute::{AddressMap, MappedPiece, ObjectRef, PlaceHint};
-use memlode_layout::{Layout, PagePlacement, PartPiece};
+use memlode_attribute::{AddressMap, ElementTable, MappedPiece, ObjectRef, PlaceHint, TableByte, TablePart};
+use memlode_layout::{Layout, PagePlacement, Part, PartPiece, PlacedByte};
 use memlode_trace::event::ProcessId;
 use rustc_hash::FxHashMap;
 
@@ -11,6 +11,8 @@ use crate::side_by_side::EditedRanges;
 #[derive(Debug, Default)]
 pub struct Moved {
     pub(crate) layouts: Vec<Layout>,
+    /// The places of the bytes of each layout's elements; empty ones where elements are too large.
+    pub(crate) tables: Vec<ElementTable>,
     pub(crate) heaps: FxHashMap<ProcessId, Heap>,
     /// Objects by their process and address.
     pub(crate) globals: FxHashMap<(ProcessId, u64), MovedObject>,
@@ -105,6 +107,12 @@ enum Place<'m> {
 }
 
 impl Moved {
+    /// The places of nothing yet, of a plan with these layouts.
+    pub(crate) fn under(layouts: Vec<Layout>) -> Moved {
+        let tables = layouts.iter().map(table).collect();
+        Moved { layouts, tables, ..Moved::default() }
+    }
+
     /// The address ranges whose pages are on given memory nodes: first address, the one behind the
     /// last, node.
     pub(crate) fn node_ranges(&self, nodes: u32, page_bytes: u64) -> Vec<(u64, u64, u32)> {
@@ -180,44 +188,25 @@ impl AddressMap for Moved {
         }
     }
 
-    fn hint(&self, object: &ObjectRef<'_>) -> PlaceHint {
+    fn hint(&self, object: &ObjectRef<'_>) -> PlaceHint<'_> {
         match self.place(object) {
             Place::At(base) | Place::Edited(&MovedObject::Whole { base }) => PlaceHint::Whole { base },
-            Place::Edited(MovedObject::Parts { layout, bases, .. }) => match u32::try_from(*layout) {
-                Ok(layout) => PlaceHint::Parts { base: bases[0], layout },
-                Err(_) => PlaceHint::Unknown,
-            },
+            Place::Edited(&MovedObject::Parts { layout, ref bases, .. }) => {
+                let is_linked = self.layouts[layout].link().is_some();
+                match u32::try_from(layout) {
+                    Ok(table) if !self.tables[layout].bytes.is_empty() => {
+                        let bases = if is_linked { &bases[..1] } else { bases };
+                        PlaceHint::Elements { table, bases }
+                    }
+                    _ => PlaceHint::Unknown,
+                }
+            }
             Place::Edited(_) => PlaceHint::Unknown,
         }
     }
 
-    fn map_to_one(
-        &self,
-        object: &ObjectRef<'_>,
-        hint: PlaceHint,
-        offset: u64,
-        bytes: u32,
-    ) -> Option<MappedPiece> {
-        match hint {
-            PlaceHint::Unknown => None,
-            PlaceHint::Whole { base } => {
-                Some(MappedPiece { offset, address: base + offset, bytes, is_link: false })
-            }
-            PlaceHint::Parts { base, layout } => {
-                let layout = &self.layouts[layout as usize];
-                let (element, within) = element_at(layout, offset);
-                let piece = layout.piece(element, within, bytes.into())?;
-                if piece.part == 0 {
-                    return Some(Parts { layout, bases: &[base], before: 0 }.placed(element, piece));
-                }
-                let Place::Edited(MovedObject::Parts { bases, elements_before, .. }) = self.place(object)
-                else {
-                    return None;
-                };
-                let parts = Parts { layout, bases, before: *elements_before };
-                layout.link().is_none().then(|| parts.placed(element, piece))
-            }
-        }
+    fn tables(&self) -> &[ElementTable] {
+        &self.tables
     }
 
     fn stride(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, step: u64, last: u64) -> Option<u64> {
@@ -255,6 +244,31 @@ impl AddressMap for Moved {
                 spread(layout.structure().bytes, stride)
             }
         }
+    }
+}
+
+/// Bytes of the largest elements that have a table.
+const LARGEST: u64 = 64 << 10;
+
+/// The table of a layout, which has no bytes if an element has too many.
+fn table(layout: &Layout) -> ElementTable {
+    if layout.structure().bytes > LARGEST {
+        return ElementTable::default();
+    }
+    let byte = |placed: PlacedByte| TableByte {
+        part: placed.part as u32,
+        together: placed.together as u32,
+        offset: placed.offset,
+        step: placed.step,
+    };
+    let part = |part: &Part| TablePart { block: part.block.into(), stride: part.stride };
+    ElementTable {
+        parts: layout.parts().iter().map(part).collect(),
+        bytes: layout
+            .placed_bytes()
+            .into_iter()
+            .map(|placed| placed.map_or_else(TableByte::default, byte))
+            .collect(),
     }
 }
 

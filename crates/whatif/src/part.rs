@@ -189,8 +189,8 @@ impl Stretches {
     /// Counts them with objects where a plan puts them.
     fn count(&self, predictor: &Predictor<'_>, plan: &Plan, moved: &Moved) -> Result<Profile, Unpredictable> {
         let setup = predictor.setup_under(plan, moved);
-        let (mut profile, _) =
-            predictor.count_of(&self.source, (setup.as_ref(), Some(moved)), self.replayed, |_| {})?;
+        let simulation = predictor.simulation(&self.source).under(Some(moved));
+        let (mut profile, _) = predictor.count_of(simulation, setup.as_ref(), self.replayed, |_| {})?;
         if let Some(between) = &self.between {
             let levels = profile.levels.len();
             profile.cells.iter_mut().for_each(|cell| between.tell(cell.site, &mut cell.counts, levels));

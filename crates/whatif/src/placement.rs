@@ -132,7 +132,7 @@ impl<'a> Placing<'a> {
     fn finish(self) -> Result<(Moved, Footprint), String> {
         let Placing { trace, plan, heaps, first_used, edited, mut footprint, .. } = self;
         let layouts = plan.all_layouts().to_vec();
-        let mut moved = Moved { layouts, edited, is_fixed: plan.fixed_lines().is_some(), ..Moved::default() };
+        let mut moved = Moved { edited, is_fixed: plan.fixed_lines().is_some(), ..Moved::under(layouts) };
         for (process, heap) in heaps {
             let first_used = first_used.get(&process).map_or(&[][..], |order| order);
             moved.heaps.insert(process, heap.finish(plan, first_used, &mut moved.on_nodes)?);

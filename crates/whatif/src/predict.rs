@@ -8,10 +8,11 @@ use memlode_attribute::setup::{NamedMemory, NamedPages, RuleChoice, Setup};
 use memlode_attribute::sharing::{Order, Relocation, SharingProfile, sharing_moved};
 use memlode_attribute::simulators::ImpossibleMachine;
 use memlode_attribute::{
-    AddressMap, AliasRow, CostModel, Home, Parallelism, Profile, Simulation, Source, UnderEdit, has_gaps,
+    AddressMap, AliasRow, CallCollector, CostModel, HeapCall, Home, Parallelism, Profile, Simulation, Source,
+    UnderEdit, has_gaps,
 };
 use memlode_machine::Machine;
-use memlode_replay::Replayed;
+use memlode_replay::{Piece, Replayed};
 use memlode_trace::Trace;
 use rustc_hash::FxHashMap;
 
@@ -21,12 +22,15 @@ use crate::host::Host;
 use crate::moved::Moved;
 use crate::noise::{Noise, Pairs};
 use crate::part::TracePart;
-use crate::placement::{Allocators, Footprint, place};
+use crate::placement::{Allocators, Footprint, place, place_calls};
 use crate::plan::Plan;
 use crate::side_by_side::SideBySide;
 
 /// Placements of the same objects that are tried to see what placement alone changes.
 pub const PLACEMENTS: usize = 20;
+
+/// Allocation calls that are kept at most, in some 150 MB: those of programs with more are read again.
+const MOST_CALLS: usize = 1 << 20;
 
 /// A trace, and how it is simulated.
 pub struct Predictor<'a> {
@@ -39,6 +43,9 @@ pub struct Predictor<'a> {
     /// The order of the program's threads when they take lines from each other; `None`: side by
     /// side if the creation of all was recorded.
     pub order: Option<Order>,
+    /// The program's allocation calls, if they were collected; else they are read again whenever
+    /// blocks are placed.
+    pub calls: Option<&'a [HeapCall]>,
     /// Threads to use.
     pub threads: usize,
     /// The program that may stop it.
@@ -77,7 +84,24 @@ impl Predictor<'_> {
     /// # Errors
     /// That the machine cannot be simulated.
     pub fn as_it_is(&self, watch: impl Fn(usize) + Sync) -> Result<(Profile, Replayed), Unpredictable> {
-        self.count(self.setup, None, watch)
+        let source = Source::Stored(self.trace.clone());
+        self.count_of(self.simulation(&source), self.setup, usize::MAX, watch)
+    }
+
+    /// Does so, and collects the allocation calls, unless there are very many.
+    ///
+    /// # Errors
+    /// That the machine cannot be simulated.
+    pub fn as_it_is_with_calls(
+        &self,
+        watch: impl Fn(usize) + Sync,
+    ) -> Result<(Profile, Replayed, Option<Vec<HeapCall>>), Unpredictable> {
+        let source = Source::Stored(self.trace.clone());
+        let calls = Mutex::new(CallCollector::new(&self.trace, MOST_CALLS));
+        let collect = |piece: &Piece<'_>| calls.lock().unwrap_or_else(PoisonError::into_inner).piece(piece);
+        let simulation = self.simulation(&source).beside(&collect);
+        let (profile, replayed) = self.count_of(simulation, self.setup, usize::MAX, watch)?;
+        Ok((profile, replayed, calls.into_inner().unwrap_or_else(PoisonError::into_inner).found()))
     }
 
     /// The machine's set-up with the pages of a plan, which are on the memory nodes that it says.
@@ -104,11 +128,21 @@ impl Predictor<'_> {
         allocators: Allocators<'_>,
         watch: impl Fn(usize) + Sync,
     ) -> Result<Prediction, Unpredictable> {
-        let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
-        let (moved, footprint) = placed.map_err(Unpredictable::Placement)?;
-        let setup = self.setup_under(plan, &moved);
-        let (profile, replayed) = self.count(setup.as_ref(), Some(&moved), watch)?;
+        let (moved, footprint) = self.placed(plan, allocators)?;
+        let (setup, source) = (self.setup_under(plan, &moved), Source::Stored(self.trace.clone()));
+        let simulation = self.simulation(&source).under(Some(&moved));
+        let (profile, replayed) = self.count_of(simulation, setup.as_ref(), usize::MAX, watch)?;
         Ok(Prediction { profile, replayed, moved, footprint })
+    }
+
+    /// Places all blocks under a plan.
+    fn placed(&self, plan: &Plan, allocators: Allocators<'_>) -> Result<(Moved, Footprint), Unpredictable> {
+        let workers = self.threads.saturating_sub(1);
+        let placed = match self.calls {
+            Some(calls) => place_calls(&self.trace, plan, (calls, usize::MAX), workers, allocators),
+            None => place(&self.trace, plan, workers, allocators),
+        };
+        placed.map_err(Unpredictable::Placement)
     }
 
     /// Finds what the threads lose to lines that they take from each other, as it is or with objects moved. None of a sample, of a program with
@@ -133,8 +167,7 @@ impl Predictor<'_> {
         plan: &Plan,
         allocators: Allocators<'_>,
     ) -> Result<f64, Unpredictable> {
-        let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
-        let (moved, _) = placed.map_err(Unpredictable::Placement)?;
+        let (moved, _) = self.placed(plan, allocators)?;
         let places = SideBySide::new(&moved).in_pairs();
         let lost = sharing_moved(&self.trace, profile, self.machine, self.order, Some(&places), self.threads);
         Ok(lost.as_ref().map_or(0.0, SharingProfile::lost_cycles))
@@ -158,8 +191,7 @@ impl Predictor<'_> {
         let (source, chunks) = part.replayed();
         let watch = |done: usize| self.go_on(done, chunks);
         let map = moved.as_ref().map(|(moved, _)| moved as &dyn AddressMap);
-        let simulation = Simulation::of(source, self.machine).threads(self.threads).under(map);
-        let (found, _) = simulation.causes(&setup, watch)?;
+        let (found, _) = self.simulation(source).under(map).causes(&setup, watch)?;
         Ok(found.aliases(|cell| found.profile.classes[cell.class.0 as usize].home.clone()))
     }
 
@@ -184,8 +216,7 @@ impl Predictor<'_> {
         plan: &Plan,
         allocators: Allocators<'_>,
     ) -> Result<f64, Unpredictable> {
-        let placed = place(&self.trace, plan, self.threads.saturating_sub(1), allocators);
-        let (moved, _) = placed.map_err(Unpredictable::Placement)?;
+        let (moved, _) = self.placed(plan, allocators)?;
         let sharing = self.sharing(profile, Some(&moved));
         Ok(sharing.as_ref().map_or(0.0, SharingProfile::lost_cycles))
     }
@@ -241,21 +272,16 @@ impl Predictor<'_> {
         Ok(Pairs { ratios: ratios? })
     }
 
-    /// Counts all of the trace.
-    fn count(
-        &self,
-        setup: Option<&Setup>,
-        map: Option<&dyn AddressMap>,
-        watch: impl Fn(usize) + Sync,
-    ) -> Result<(Profile, Replayed), Unpredictable> {
-        self.count_of(&Source::Stored(self.trace.clone()), (setup, map), usize::MAX, watch)
+    /// A simulation of a source, with objects where they were.
+    pub(crate) fn simulation<'s>(&'s self, source: &'s Source) -> Simulation<'s> {
+        Simulation::of(source, self.machine).threads(self.threads)
     }
 
-    /// Counts a number of chunks of a source, with objects moved.
+    /// Counts a number of chunks by a simulation.
     pub(crate) fn count_of(
         &self,
-        source: &Source,
-        (setup, map): (Option<&Setup>, Option<&dyn AddressMap>),
+        simulation: Simulation<'_>,
+        setup: Option<&Setup>,
         chunks: usize,
         watch: impl Fn(usize) + Sync,
     ) -> Result<(Profile, Replayed), Unpredictable> {
@@ -263,7 +289,6 @@ impl Predictor<'_> {
             watch(done);
             self.go_on(done, chunks)
         };
-        let simulation = Simulation::of(source, self.machine).threads(self.threads).under(map);
         let counted = match setup {
             None => simulation.count(watch)?,
             Some(setup) => {

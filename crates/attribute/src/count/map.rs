@@ -41,23 +41,72 @@ pub struct MappedPiece {
     pub is_link: bool,
 }
 
-/// A place of an object that is kept beside it, so that accesses need not look it up.
+/// The way in which an object is placed, kept beside it so that accesses need not ask the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceHint {
-    /// The map has to look the place up.
+pub enum PlaceHint<'m> {
+    /// The map has to be asked.
     Unknown,
     /// The whole object begins here.
     Whole {
         /// Address of its first byte now.
         base: u64,
     },
-    /// The object has another layout, whose first part begins here.
-    Parts {
-        /// Address of the first part.
-        base: u64,
-        /// The map's number of the layout.
-        layout: u32,
+    /// Its elements lie as a table says.
+    Elements {
+        /// The map's number of the table.
+        table: u32,
+        /// Address of each part of the object.
+        bases: &'m [u64],
     },
+}
+
+/// The places of the bytes of elements of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ElementTable {
+    /// The parts of an object.
+    pub parts: Vec<TablePart>,
+    /// The bytes of an element, in their original order.
+    pub bytes: Vec<TableByte>,
+}
+
+/// A part of the objects of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TablePart {
+    /// Elements in a block.
+    pub block: u64,
+    /// Bytes from one block to the next.
+    pub stride: u64,
+}
+
+/// The place of a byte of an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableByte {
+    /// The part that has it.
+    pub part: u32,
+    /// The number of bytes from it on that stay side by side; 0 if the map has to be asked.
+    pub together: u32,
+    /// Its offset in the block.
+    pub offset: u64,
+    /// Bytes from one element of the block to the next.
+    pub step: u64,
+}
+
+impl ElementTable {
+    /// Returns the part of some bytes of an object, and their offset in it, if they lie side by side.
+    #[inline(always)]
+    pub(crate) fn place(&self, offset: u64, bytes: u32) -> Option<(u32, u64)> {
+        let size = self.bytes.len() as u64;
+        // Most objects are one element, and a division takes longer than all the rest.
+        let (element, within) = if offset < size { (0, offset) } else { (offset / size, offset % size) };
+        let byte = self.bytes[within as usize];
+        if bytes > byte.together {
+            return None;
+        }
+        let TablePart { block, stride } = self.parts[byte.part as usize];
+        let (number, within) = if block == 1 { (element, 0) } else { (element / block, element % block) };
+        let begin = number.wrapping_mul(stride).wrapping_add(within.wrapping_mul(byte.step));
+        Some((byte.part, begin.wrapping_add(byte.offset)))
+    }
 }
 
 /// Places the bytes of objects under another layout. It is called in replay order, but a result
@@ -78,20 +127,13 @@ pub trait AddressMap: Send + Sync {
     fn map(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32, pieces: &mut Vec<MappedPiece>);
 
     /// Returns in which way an object's bytes are placed. Called once per object.
-    fn hint(&self, _object: &ObjectRef<'_>) -> PlaceHint {
+    fn hint(&self, _object: &ObjectRef<'_>) -> PlaceHint<'_> {
         PlaceHint::Unknown
     }
 
-    /// Returns the one piece that [`AddressMap::map`] would add, if it is found quickly and no link is
-    /// before it. `hint` is the object's.
-    fn map_to_one(
-        &self,
-        _object: &ObjectRef<'_>,
-        _hint: PlaceHint,
-        _offset: u64,
-        _bytes: u32,
-    ) -> Option<MappedPiece> {
-        None
+    /// The tables of [`PlaceHint::Elements`], by their numbers.
+    fn tables(&self) -> &[ElementTable] {
+        &[]
     }
 
     /// Returns the new distance between bytes that were `step` apart (modulo 2^64), from `offset`

@@ -13,9 +13,11 @@ use crate::count::cells::{ANY, CellCounts, Found, FoundCells, key};
 use crate::count::contexts::Context;
 use crate::count::engine::{Engine, Lane, NO_PLACE};
 use crate::count::profiler::{KnownSites, Memory, Profiler, Stream};
-use crate::objects::NOBODY;
+use crate::count::route::Direct;
 use crate::objects::classes::ClassId;
+use crate::objects::granules::Known;
 use crate::objects::stacks::ThreadStack;
+use crate::objects::{NOBODY, Objects};
 
 /// Facts about a site that the loop needs, in one place.
 #[derive(Clone, Copy)]
@@ -70,6 +72,34 @@ impl SiteFacts {
     }
 }
 
+/// The memory of accesses, and the addresses that they go to.
+pub(crate) trait Places {
+    /// Returns what is known of objects.
+    fn known<'o>(&self, objects: &'o Objects) -> Known<'o>;
+
+    /// Returns the class of an access's memory, [`NOBODY`] where no object is, and the address that it
+    /// goes to. None if it goes to several places, or that takes longer to find.
+    fn place(&self, known: Known<'_>, access: &Access) -> Option<(ClassId, u64)>;
+
+    /// An access went to this address.
+    fn gone(&mut self, access: &Access, address: u64);
+}
+
+impl Places for Direct {
+    #[inline(always)]
+    fn known<'o>(&self, objects: &'o Objects) -> Known<'o> {
+        objects.known()
+    }
+
+    #[inline(always)]
+    fn place(&self, known: Known<'_>, access: &Access) -> Option<(ClassId, u64)> {
+        Some((ClassId(known.at(access.address)), access.address))
+    }
+
+    #[inline(always)]
+    fn gone(&mut self, _access: &Access, _address: u64) {}
+}
+
 /// Knowledge of cells.
 struct Finder<'p> {
     context: Context,
@@ -115,7 +145,7 @@ impl<E: Engine> Profiler<E> {
     pub(crate) fn events(&mut self, stream: &mut Stream, mut events: Events<'_>) {
         loop {
             if self.gaps.is_none() {
-                self.most_events(stream, &mut events);
+                self.most_events(stream, &mut events, &mut Direct);
                 if self.caches.is_full() {
                     self.settle();
                     continue;
@@ -156,7 +186,12 @@ impl<E: Engine> Profiler<E> {
 
     /// The events up to the first access that is not to one line, or of an object or a cell that is
     /// not known yet, or the first mark that is no call. Ends early when it is time to settle.
-    fn most_events(&mut self, stream: &mut Stream, events: &mut Events<'_>) {
+    pub(crate) fn most_events(
+        &mut self,
+        stream: &mut Stream,
+        events: &mut Events<'_>,
+        places: &mut impl Places,
+    ) {
         let Profiler {
             caches,
             sites: KnownSites { facts, .. },
@@ -170,7 +205,7 @@ impl<E: Engine> Profiler<E> {
         let finder = Finder { context, has_paths, index, frames, found };
         let counts = (facts.as_mut_slice(), hits.as_mut_slice());
         if let Some(lane) = caches.lane(stream.origin.core) {
-            single_line_loop(stream, events, finder, counts, lane);
+            single_line_loop(stream, events, finder, counts, (lane, places));
         }
     }
 }
@@ -181,10 +216,10 @@ fn single_line_loop(
     events: &mut Events<'_>,
     mut finder: Finder<'_>,
     (facts, hits): (&mut [SiteFacts], &mut [u64]),
-    mut lane: impl Lane,
+    (mut lane, places): (impl Lane, &mut impl Places),
 ) {
     let Stream { origin, objects, stack } = stream;
-    let (origin, known) = (*origin, objects.known());
+    let (origin, known) = (*origin, places.known(objects));
     let Events { mut accesses, mut marks, mut before } = *events;
     loop {
         let next = marks.first();
@@ -193,7 +228,13 @@ fn single_line_loop(
         let mut left = now;
         while let [access, rest @ ..] = left {
             let facts = &mut facts[access.site.0 as usize];
-            let class = if facts.is_fixed { facts.class() } else { ClassId(known.at(access.address)) };
+            let (class, address) = match facts.is_fixed {
+                true => (facts.class(), access.address),
+                false => match places.place(known, access) {
+                    Some(place) => place,
+                    None => break,
+                },
+            };
             if facts.key != key(origin.context, class) {
                 if facts.is_past_caches {
                     break;
@@ -205,7 +246,7 @@ fn single_line_loop(
                 }
             }
             let asked = lane.access(MemRef {
-                address: origin.space.place(access.address),
+                address: origin.space.place(address),
                 bytes: access.bytes,
                 core: origin.core as u32,
                 tag: Tag::new(facts.cell),
@@ -215,6 +256,7 @@ fn single_line_loop(
                 break;
             }
             facts.hits += 1;
+            places.gone(access, address);
             left = rest;
             if asked == Asked::Waits && lane.is_full() {
                 break;

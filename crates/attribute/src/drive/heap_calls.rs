@@ -73,14 +73,9 @@ pub fn heap_calls(
 
 /// Returns the allocation calls up to the end of an excerpt of a trace, in replay order.
 pub fn heap_calls_in(trace: &Trace, excerpt: &Excerpt) -> Vec<HeapCall> {
-    let (mut calls, mut found) = (Calls::new(trace), Vec::new());
-    for piece in excerpt.pieces() {
-        let _ = calls.piece(&piece, &mut |call| {
-            found.push(call);
-            ControlFlow::Continue(())
-        });
-    }
-    found
+    let mut calls = CallCollector::new(trace, usize::MAX);
+    excerpt.pieces().for_each(|piece| calls.piece(&piece));
+    calls.found().unwrap_or_default()
 }
 
 /// Returns the blocks of each process that accesses of some sites use, by number, in the order of
@@ -151,6 +146,36 @@ impl Uses {
         if self.known.insert(block.number) {
             self.order.push(block.number);
         }
+    }
+}
+
+/// Collects the allocation calls of a trace that is replayed for another purpose.
+pub struct CallCollector<'t> {
+    calls: Calls<'t>,
+    /// The calls so far; none once there are too many.
+    found: Option<Vec<HeapCall>>,
+    most: usize,
+}
+
+impl<'t> CallCollector<'t> {
+    /// The collector of a complete trace, which keeps no calls if there are more than `most`.
+    pub fn new(trace: &'t Trace, most: usize) -> CallCollector<'t> {
+        CallCollector { calls: Calls::new(trace), found: Some(Vec::new()), most }
+    }
+
+    /// Collects the calls of the next piece.
+    pub fn piece(&mut self, piece: &Piece<'_>) {
+        let Some(found) = &mut self.found else { return };
+        let _ = self.calls.piece(piece, &mut |call| {
+            found.push(call);
+            ControlFlow::Continue(())
+        });
+        self.found.take_if(|found| found.len() > self.most);
+    }
+
+    /// The calls, in replay order, if there are not too many.
+    pub fn found(self) -> Option<Vec<HeapCall>> {
+        self.found
     }
 }
 

@@ -47,12 +47,13 @@ pub struct Simulation<'a> {
     pub(crate) threads: usize,
     map: Option<&'a dyn AddressMap>,
     by_path: bool,
+    beside: Option<&'a (dyn Fn(&Piece<'_>) + Sync)>,
 }
 
 impl<'a> Simulation<'a> {
     /// The replay of a trace on a machine.
     pub fn of(source: &'a Source, machine: &'a Machine) -> Simulation<'a> {
-        Simulation { source, machine, threads: 1, map: None, by_path: false }
+        Simulation { source, machine, threads: 1, map: None, by_path: false, beside: None }
     }
 
     /// Uses this many threads, at least one: the figures are the same for any number.
@@ -71,6 +72,14 @@ impl<'a> Simulation<'a> {
     /// where they are.
     pub fn under(self, map: Option<&'a dyn AddressMap>) -> Simulation<'a> {
         Simulation { map, ..self }
+    }
+
+    /// Passes each piece of the trace to something else as well, in their order and before it is
+    /// simulated, so that the trace is decoded once for both: with all of its marks, and the accesses
+    /// that one of several threads simulates. Only [`Simulation::count`] and [`Simulation::causes`] do
+    /// that.
+    pub fn beside(self, beside: &'a (dyn Fn(&Piece<'_>) + Sync)) -> Simulation<'a> {
+        Simulation { beside: Some(beside), ..self }
     }
 
     /// Counts the levels that served each access, by the rules of exact LRU caches.
@@ -142,6 +151,9 @@ impl<'a> Simulation<'a> {
             let (mut known, mut watch) = (Known::default(), watches.next().flatten());
             move |piece: &Piece<'_>| {
                 known.follow(self.source, profiler);
+                if let (Some(beside), Some(_)) = (self.beside, &watch) {
+                    beside(piece);
+                }
                 profiler.observe_piece(piece);
                 watch.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(piece))
             }
@@ -236,6 +248,9 @@ impl<'a> Simulation<'a> {
         let (mut known, mut done) = (Known::default(), 0);
         let consume = |piece: &Piece<'_>| {
             known.follow(self.source, profiler);
+            if let Some(beside) = self.beside {
+                beside(piece);
+            }
             profiler.observe_piece_by(route, piece);
             watched(piece, &mut done, &mut watch)
         };

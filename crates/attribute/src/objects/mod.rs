@@ -82,6 +82,8 @@ pub struct Objects {
     uniform: [(u64, u64); 4],
     /// The order of allocation of each slot's block, as far as it was set.
     orders: Vec<u64>,
+    /// The slot of the block that was added last.
+    latest: BlockSlot,
 }
 
 /// A range that has no address.
@@ -99,6 +101,7 @@ impl Default for Objects {
             slots: Granules::default(),
             uniform: [NOWHERE; 4],
             orders: Vec::new(),
+            latest: BlockSlot(0),
         }
     }
 }
@@ -176,6 +179,17 @@ impl Objects {
     /// needs [`Objects::class_at`].
     pub fn known(&self) -> Known<'_> {
         self.found.known()
+    }
+
+    /// Slots that were found before, as in [`Objects::known`]; every other question needs
+    /// [`Objects::slot_at`].
+    pub(crate) fn known_slots(&self) -> Known<'_> {
+        self.slots.known()
+    }
+
+    /// The slot of the block that was added last.
+    pub(crate) fn latest(&self) -> BlockSlot {
+        self.latest
     }
 
     /// Looks a class up for [`Objects::class_at`] and caches it if all eight bytes have it in
@@ -340,12 +354,17 @@ impl Objects {
     }
 
     fn new_slot(&mut self, block: Block) -> BlockSlot {
-        if let Some(slot) = self.unused.pop() {
-            self.blocks[slot.0 as usize] = block;
-            return slot;
-        }
-        self.blocks.push(block);
-        BlockSlot((self.blocks.len() - 1) as u32)
+        self.latest = match self.unused.pop() {
+            Some(slot) => {
+                self.blocks[slot.0 as usize] = block;
+                slot
+            }
+            None => {
+                self.blocks.push(block);
+                BlockSlot((self.blocks.len() - 1) as u32)
+            }
+        };
+        self.latest
     }
 
     fn retire(&mut self, slot: BlockSlot) {

@@ -127,7 +127,7 @@ impl Held {
 
     fn predictor(&self) -> Predictor<'_> {
         let (trace, machine) = (self.trace.clone(), &self.machine);
-        Predictor { trace, machine, setup: None, order: None, threads: threads(), host: &Quiet }
+        Predictor { trace, machine, setup: None, order: None, calls: None, threads: threads(), host: &Quiet }
     }
 
     /// Returns the plan with all memory in fixed places.

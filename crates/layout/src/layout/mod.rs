@@ -18,7 +18,7 @@ mod arrange;
 mod pieces;
 mod refusal;
 
-pub use pieces::PartPiece;
+pub use pieces::{PartPiece, PlacedByte};
 pub use refusal::Refusal;
 
 use crate::edit::{Edit, Link, Scope};

@@ -15,6 +15,19 @@ pub struct PartPiece {
     pub bytes: u64,
 }
 
+/// The place of a byte of a structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedByte {
+    /// The part, an index into [`Layout::parts`].
+    pub part: usize,
+    /// Its offset in the first element of a block.
+    pub offset: u64,
+    /// Bytes from one element of a block to the next.
+    pub step: u64,
+    /// The number of bytes from it on that lie side by side, as they did.
+    pub together: u64,
+}
+
 impl Part {
     /// Bytes of this many elements.
     pub fn bytes(&self, elements: u64) -> u64 {
@@ -82,6 +95,35 @@ impl Layout {
         let (from, to) = scale(slot, from, to);
         let offset_now = self.parts[part].offset(slot, element).wrapping_add(from);
         Some(PartPiece { was: offset, part, offset: offset_now, bytes: to - from })
+    }
+
+    /// Returns the place of each byte of an element; none for one that was removed, of a narrowed
+    /// member, or behind a link.
+    pub fn placed_bytes(&self) -> Vec<Option<PlacedByte>> {
+        let mut found: Vec<Option<PlacedByte>> = vec![None; self.structure.bytes as usize];
+        for (unit, place) in self.units.iter().zip(&self.places) {
+            let Some((part, slot)) = place.filter(|&(part, _)| part == 0 || self.link.is_none()) else {
+                continue;
+            };
+            let slot = &self.parts[part].slots[slot];
+            if slot.bytes != slot.was_bytes {
+                continue;
+            }
+            for (within, found) in (0..unit.bytes).zip(found.iter_mut().skip(unit.offset as usize)) {
+                let (offset, together) = (slot.offset + within, unit.bytes - within);
+                *found = Some(PlacedByte { part, offset, step: slot.step(), together });
+            }
+        }
+        // Members that are neighbours before and after lie side by side as well.
+        for at in (1..found.len()).rev() {
+            if let (Some(byte), Some(next)) = (found[at - 1], found[at])
+                && (byte.part, byte.offset + 1) == (next.part, next.offset)
+                && (byte.together > 1 || self.parts[byte.part].block == 1)
+            {
+                found[at - 1] = Some(PlacedByte { together: next.together + 1, ..byte });
+            }
+        }
+        found
     }
 
     /// The piece that holds an element's link to its cold part.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memlode_attribute::setup::Setup;
 use memlode_attribute::sharing::{Order, SharingProfile};
 use memlode_attribute::values::{Number, SeenValues};
-use memlode_attribute::{AliasRow, CostModel, Home, Profile};
+use memlode_attribute::{AliasRow, CostModel, HeapCall, Home, Profile};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::Replayed;
@@ -45,6 +45,8 @@ pub struct Baseline {
     pub profile: Profile,
     /// The chunks that were decoded, and those that could not be.
     pub replayed: Replayed,
+    /// Its allocation calls, unless there are very many.
+    calls: Option<Vec<HeapCall>>,
     /// A part that is quickly replayed.
     glance: OnceCell<TracePart>,
     noise: OnceCell<Noise>,
@@ -73,10 +75,11 @@ impl Baseline {
             machine: &machine,
             setup: setup.as_ref(),
             order,
+            calls: None,
             threads,
             host: &*host,
         };
-        let (profile, replayed) = predictor.as_it_is(host.progress("simulating"))?;
+        let (profile, replayed, calls) = predictor.as_it_is_with_calls(host.progress("simulating"))?;
         let (glance, noise) = (OnceCell::new(), OnceCell::new());
         let (sharing, values) = (OnceCell::new(), OnceCell::new());
         let spent = Cell::new(0);
@@ -89,6 +92,7 @@ impl Baseline {
             host,
             profile,
             replayed,
+            calls,
             glance,
             noise,
             sharing,
@@ -115,6 +119,7 @@ impl Baseline {
             machine: &self.machine,
             setup: self.setup.as_ref(),
             order: self.order,
+            calls: self.calls.as_deref(),
             threads: self.threads,
             host: &*self.host,
         }

@@ -9,6 +9,8 @@
 //! An access is charged by its original address: an edit changes where things lie, not what they
 //! are. Loops stay one record where the distances between their accesses stay constant.
 
+mod loops;
+mod places;
 mod rest;
 
 use memlode_replay::{Events, LoopPart, Piece as ChunkPiece, Walk, Walks};
@@ -20,17 +22,20 @@ use rustc_hash::FxHashMap;
 
 use crate::count::engine::TakesFragments;
 use crate::count::gaps::GapWatch;
-use crate::count::map::{AddressMap, MappedPiece, ObjectRef, PlaceHint};
+use crate::count::map::{AddressMap, ElementTable, MappedPiece, ObjectRef};
 use crate::count::profiler::{Origin, Profiler, Stream};
 use crate::count::route::Route;
 use crate::count::single_line::SiteFacts;
 use crate::objects::BlockSlot;
 use crate::objects::classes::ClassId;
+use places::{BlockPlaces, UnderMap};
 use rest::Rest;
 
 /// The route of an edit.
 pub(crate) struct Mapped<'m> {
     map: &'m dyn AddressMap,
+    /// The map's tables.
+    tables: &'m [ElementTable],
     /// Sizes of types.
     type_bytes: Vec<u64>,
     /// Indexed by process.
@@ -44,6 +49,8 @@ pub(crate) struct Mapped<'m> {
     /// Strides of the current loop.
     strides: Vec<Stride>,
     cells: Vec<u32>,
+    /// Accesses of the current loop.
+    unrolled: Vec<Access>,
     /// Walks of each stream: how sites walk where their data lie now.
     walks: FxHashMap<(ThreadId, u8), Walks>,
     /// The walks of the current stream, in chunks that are examined.
@@ -59,6 +66,7 @@ struct Blocks {
     allocated: u64,
     /// Indexed by slot.
     known: Vec<Option<Block>>,
+    places: BlockPlaces,
 }
 
 /// Facts about a block.
@@ -71,7 +79,6 @@ struct Block {
     allocation: u64,
     /// 0 if they are not known.
     element_bytes: u64,
-    hint: PlaceHint,
     moves: bool,
 }
 
@@ -92,6 +99,7 @@ impl<'m> Mapped<'m> {
     pub fn new(map: &'m dyn AddressMap, type_bytes: Vec<u64>) -> Mapped<'m> {
         Mapped {
             map,
+            tables: map.tables(),
             type_bytes,
             processes: Vec::new(),
             rest: map.places_the_rest().then(Rest::default),
@@ -100,6 +108,7 @@ impl<'m> Mapped<'m> {
             fragments: Vec::new(),
             strides: Vec::new(),
             cells: Vec::new(),
+            unrolled: Vec::new(),
             walks: FxHashMap::default(),
             looked_at: None,
             examines_all: false,
@@ -126,6 +135,12 @@ impl<'m> Mapped<'m> {
         let blocks = self.blocks_of(stream.origin.process);
         let allocation = Some(blocks.allocated);
         blocks.allocated += 1;
+        // What was known of the slot may be that of the block before.
+        let latest = stream.objects.latest();
+        let known = blocks.known.get(latest.0 as usize).copied().flatten();
+        if known.is_some_and(|known| !known.is_in(stream, latest)) {
+            blocks.places.forget(latest);
+        }
         if let Some(slot) = stream.objects.find(base).filter(|&slot| stream.objects.block(slot).0 == base) {
             self.know(profiler, stream, slot, (allocation, Some(site), array));
         }
@@ -151,12 +166,13 @@ impl<'m> Mapped<'m> {
             class,
             allocation: allocation.unwrap_or(NOT_ALLOCATED),
             element_bytes: element_bytes.unwrap_or(0),
-            hint: PlaceHint::Unknown,
             moves: false,
         };
-        block.moves = self.map.moves(&block.named(profiler, stream.origin));
-        block.hint = self.map.hint(&block.named(profiler, stream.origin));
-        let known = &mut self.blocks_of(stream.origin.process).known;
+        let map = self.map;
+        block.moves = map.moves(&block.named(profiler, stream.origin));
+        let hint = map.hint(&block.named(profiler, stream.origin));
+        let Blocks { known, places, .. } = self.blocks_of(stream.origin.process);
+        places.set(slot, &block, hint);
         known.resize(known.len().max(slot.0 as usize + 1), None);
         known[slot.0 as usize] = Some(block);
         block
@@ -180,11 +196,7 @@ impl<'m> Mapped<'m> {
         let slot = stream.objects.slot_at(address)?;
         let blocks = self.processes.get(stream.origin.process.0 as usize);
         let known = blocks.and_then(|blocks| *blocks.known.get(slot.0 as usize)?);
-        let is_it = |block: &Block| {
-            (block.base, block.bytes) == stream.objects.block(slot)
-                && block.class == stream.objects.class(slot)
-        };
-        Some(match known.filter(is_it) {
+        Some(match known.filter(|block| block.is_in(stream, slot)) {
             Some(block) => block,
             None => self.know(profiler, stream, slot, (None, None, None)),
         })
@@ -275,8 +287,8 @@ impl<'m> Mapped<'m> {
             self.touch(profiler, stream, access);
             return;
         }
-        if let Some((class, address, bytes)) = self.one_place(profiler, stream, access) {
-            let there = Access { address, bytes, ..*access };
+        if let Some((class, address)) = self.one_place(profiler, stream, access) {
+            let there = Access { address, ..*access };
             if let Some(walks) = &mut self.looked_at {
                 walks.access(&there);
             }
@@ -288,33 +300,21 @@ impl<'m> Mapped<'m> {
         self.touch(profiler, stream, access);
     }
 
-    /// Returns the object's class, the new address and the new size of an access to one piece of one
-    /// object, as almost all are.
+    /// Returns the object's class and the new address of an access to one piece of one object, as
+    /// almost all are.
     fn one_place<E: TakesFragments>(
         &mut self,
         profiler: &Profiler<E>,
         stream: &mut Stream,
-        &Access { address, bytes, .. }: &Access,
-    ) -> Option<(ClassId, u64, u32)> {
-        let block = self.block_at(profiler, stream, address)?;
-        let offset = address - block.base;
-        if bytes > profiler.line_bytes || u64::from(bytes) > block.bytes - offset {
+        access: &Access,
+    ) -> Option<(ClassId, u64)> {
+        if access.bytes > profiler.line_bytes {
             return None;
         }
-        if !block.moves {
-            return Some((block.class, address, bytes));
-        }
-        let object = block.named(profiler, stream.origin);
-        let piece = self.map.map_to_one(&object, block.hint, offset, bytes)?;
-        debug_assert_eq!(self.pieces_of(&object, offset, bytes), [piece]);
-        Some((block.class, piece.address, piece.bytes))
-    }
-
-    /// The pieces of some bytes of an object.
-    fn pieces_of(&self, object: &ObjectRef<'_>, offset: u64, bytes: u32) -> Vec<MappedPiece> {
-        let mut pieces = Vec::new();
-        self.map.map(object, offset, bytes, &mut pieces);
-        pieces
+        self.block_at(profiler, stream, access.address)?;
+        let slot = stream.objects.slot_at(access.address)?;
+        let blocks = self.processes.get(stream.origin.process.0 as usize)?;
+        blocks.places.find(self.tables, slot.0, access)
     }
 
     /// Simulates the pieces of an access.
@@ -378,84 +378,14 @@ impl<'m> Mapped<'m> {
             }
         }
     }
-
-    /// Returns where a stride of a loop goes; `None` if its steps are not constant any more.
-    fn stride<E: TakesFragments>(
-        &mut self,
-        profiler: &Profiler<E>,
-        stream: &mut Stream,
-        stride: &Stride,
-        iterations: u64,
-    ) -> Option<Stride> {
-        if is_on_stack(profiler, stride.access.site) {
-            let Some(rest) = &mut self.rest else { return Some(*stride) };
-            let address = rest.stack(stream.origin.process, stream.origin.thread, stride.access.address);
-            return Some(Stride { access: Access { address, ..stride.access }, ..*stride });
-        }
-        let Access { address, bytes, .. } = stride.access;
-        let block = self.block_at(profiler, stream, address)?;
-        let last = stride.access_in(iterations - 1).address;
-        let is_inside = |address: u64| {
-            let offset = address.checked_sub(block.base);
-            offset.is_some_and(|offset| offset + u64::from(bytes) <= block.bytes)
-        };
-        if !is_inside(address) || !is_inside(last) {
-            return None;
-        }
-        if !block.moves {
-            return Some(*stride);
-        }
-        let object = block.named(profiler, stream.origin);
-        let offset = address - block.base;
-        let step = match stride.step {
-            0 => 0,
-            step => self.map.stride(&object, offset, bytes, step, last - block.base)?,
-        };
-        self.map.map(&object, offset, bytes, &mut self.answered);
-        let mut answered = self.answered.drain(..);
-        match (answered.next(), answered.next()) {
-            (Some(MappedPiece { address, bytes, is_link: false, .. }), None) => {
-                Some(Stride { access: Access { address, bytes, ..stride.access }, step, ..*stride })
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Mapped<'_> {
-    /// Looks at how the sites of a loop walk where their data lie now.
-    fn look_at_loop<E: TakesFragments>(
-        &mut self,
-        profiler: &Profiler<E>,
-        stream: &mut Stream,
-        (iterations, may_stay): (u64, bool),
-        strides: &[Stride],
-    ) {
-        let Some(mut walks) = self.looked_at.take() else { return };
-        for stride in strides {
-            let there = may_stay.then(|| self.stride(profiler, stream, stride, iterations)).flatten();
-            if let Some(there) = there {
-                walks.stride(&there, iterations);
-                continue;
-            }
-            let block = self.block_at(profiler, stream, stride.access.address);
-            if !block.is_some_and(|block| block.moves) {
-                walks.stride(stride, iterations);
-                continue;
-            }
-            for iteration in 0..iterations {
-                let access = stride.access_in(iteration);
-                self.resolve(profiler, stream, &access);
-                for piece in self.pieces.iter().filter(|piece| !piece.is_link) {
-                    walks.access(&Access { address: piece.address, bytes: piece.bytes, ..access });
-                }
-            }
-        }
-        self.looked_at = Some(walks);
-    }
 }
 
 impl Block {
+    /// Returns whether it is the block that a slot has now.
+    fn is_in(&self, stream: &Stream, slot: BlockSlot) -> bool {
+        (self.base, self.bytes) == stream.objects.block(slot) && self.class == stream.objects.class(slot)
+    }
+
     fn named<'p, E: TakesFragments>(&self, profiler: &'p Profiler<E>, origin: Origin) -> ObjectRef<'p> {
         let &Block { base, bytes, class, allocation, element_bytes, .. } = self;
         let (home, element) = profiler.memory.classes.home(class);
@@ -477,20 +407,34 @@ fn is_on_stack<E: TakesFragments>(profiler: &Profiler<E>, site: SiteId) -> bool 
 }
 
 impl<E: TakesFragments> Route<E> for Mapped<'_> {
-    fn events(&mut self, profiler: &mut Profiler<E>, stream: &mut Stream, events: Events<'_>) {
-        let Events { accesses, marks, before } = events;
-        let mut done = 0;
-        for (at, mark) in marks {
-            let until = (*at as usize).saturating_sub(before).clamp(done, accesses.len());
-            for access in &accesses[done..until] {
-                self.access(profiler, stream, access);
+    fn events(&mut self, profiler: &mut Profiler<E>, stream: &mut Stream, mut events: Events<'_>) {
+        let is_quick = self.rest.is_none() && profiler.gaps.is_none();
+        loop {
+            if is_quick {
+                let (process, tables) = (stream.origin.process, self.tables);
+                self.blocks_of(process);
+                let blocks = &self.processes[process.0 as usize].places;
+                let walks = self.looked_at.as_mut();
+                profiler.most_events(stream, &mut events, &mut UnderMap { blocks, tables, walks });
+                if profiler.caches.is_full() {
+                    profiler.settle();
+                    continue;
+                }
             }
-            done = until;
-            profiler.mark(mark, stream);
-            self.note(profiler, stream, mark);
-        }
-        for access in &accesses[done..] {
-            self.access(profiler, stream, access);
+            let access = events.accesses.split_first();
+            match events.marks.split_first() {
+                Some(((at, mark), rest)) if *at as usize <= events.before || access.is_none() => {
+                    profiler.mark(mark, stream);
+                    self.note(profiler, stream, mark);
+                    events.marks = rest;
+                }
+                _ => {
+                    let Some((access, rest)) = access else { return };
+                    self.access(profiler, stream, access);
+                    events.accesses = rest;
+                    events.before += 1;
+                }
+            }
         }
     }
 
@@ -517,11 +461,7 @@ impl<E: TakesFragments> Route<E> for Mapped<'_> {
         }
         let is_even = mapped.len() == strides.len();
         if !is_even || !profiler.repeat_as(stream, iterations, &mapped, &cells) {
-            for iteration in 0..iterations {
-                for stride in strides {
-                    self.access(profiler, stream, &stride.access_in(iteration));
-                }
-            }
+            self.unroll(profiler, stream, iterations, strides);
         }
         (self.strides, self.cells) = (mapped, cells);
         self.looked_at = looked_at;
