@@ -52,7 +52,7 @@ class Trace:
         machine: str = "host",
         *,
         types: int = 3,
-        budget: int = 10,
+        budget: int | None = None,
         found: Callable[[str, float], object] | None = None,
     ) -> dict[str, Any]:
         """Tries layouts of the data that the program waits for, as `memlode advise` does, and returns what that prints with `--json`.

@@ -20,7 +20,7 @@ use memlode_attribute::setup::{Pages, Setup};
 use memlode_export::{ArrowTable, BatchEncoder, ExportRequest, Field, request};
 use memlode_machine::Machine;
 use memlode_report::notes;
-use memlode_whatif::advise::Effort;
+use memlode_whatif::advise::{Budget, Effort};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyAttributeError, PyException, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -166,17 +166,17 @@ impl Trace {
     ///
     /// `found(edit, gain)` is called with edits that are worth it as soon as they are found. Ctrl-C ends the search, and so does
     /// what `found` raises. Blocks are placed by a model of glibc's `malloc`.
-    #[pyo3(signature = (machine = "host", *, types = 3, budget = 10, found = None))]
+    #[pyo3(signature = (machine = "host", *, types = 3, budget = None, found = None))]
     fn advise<'py>(
         &self,
         py: Python<'py>,
         machine: &str,
         types: usize,
-        budget: u64,
+        budget: Option<u64>,
         found: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let machine = Machine::find(machine).map_err(error)?;
-        let effort = Effort { types, reports: Some(budget) };
+        let effort = Effort { types, budget: budget.map_or(Budget::Usual, Budget::Reports) };
         let text = advise::run(py, &self.trace, machine, effort, found.as_ref())?;
         py.import("json")?.call_method1("loads", (text,))
     }

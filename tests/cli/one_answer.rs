@@ -1,8 +1,10 @@
 //! The adviser tells of edits as it finds them, and why they gain.
 
 use std::fs;
-use std::process::Output;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::{installation, memlode, stderr, stdout};
@@ -34,6 +36,63 @@ fn edits_are_told_as_they_are_found_with_what_they_gain_and_why() {
     assert!(stdout(&advice).contains("no code reads title of item"), "{}", stdout(&advice));
     let search = run(&folder, &["whatif", "trace", "-m", "generic", "--search", "item"]);
     assert!(stderr(&search).contains("memlode: found: split item: hot=key,price "), "{}", stderr(&search));
+}
+
+/// Three types like `item`, each in a program part of its own, so that their edits are tried one
+/// after the other.
+fn three_types() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let part =
+        |name: &str| ITEM.replace("item", name).replace("int main(void)", &format!("int {name}_main(void)"));
+    let headers = |text: String| text.replace("enum { ITEMS = 50000, ROUNDS = 5 };", "");
+    let names = ["item", "order", "quote"];
+    let mut text: String = names.iter().map(|name| headers(part(name))).collect();
+    text.insert_str(0, "enum { ITEMS = 50000, ROUNDS = 5 };\n");
+    text += "int main(void) { return item_main() || order_main() || quote_main(); }\n";
+    fs::write(folder.path().join("three.c"), text).expect("a file");
+    run(&folder, &["cc", "-O2", "-g", "three.c", "-o", "three"]);
+    run(&folder, &["record", "-o", "trace", "--", "./three"]);
+    folder
+}
+
+#[test]
+fn a_budget_ends_the_search_and_the_best_within_it_is_printed() {
+    let folder = three_types();
+    let edits = |output: &Output| stderr(output).matches("memlode: found: ").count();
+    // The first type's edits take as much as a report.
+    let one = run(&folder, &["advise", "trace", "-m", "generic", "--budget", "1"]);
+    assert_eq!(edits(&one), 1, "{}", stderr(&one));
+    assert!(stdout(&one).contains("this is the best within the budget"), "{}", stdout(&one));
+    assert!(stdout(&one).contains("remove "), "{}", stdout(&one));
+    let all = run(&folder, &["advise", "trace", "-m", "generic", "--budget", "10k"]);
+    assert!(edits(&all) >= 3 && !stdout(&all).contains("best within"), "{}{}", stderr(&all), stdout(&all));
+    let usual = run(&folder, &["advise", "trace", "-m", "generic"]);
+    assert_eq!(stdout(&usual), stdout(&all));
+}
+
+#[test]
+fn a_signal_ends_the_search_and_the_best_so_far_is_printed() {
+    let folder = three_types();
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memlode"));
+        command.current_dir(folder.path()).env("MEMLODE_HOME", installation());
+        command.env("MEMLODE_RESULTS", "off").env("MEMLODE_CALIBRATE", "off");
+        command.args(["advise", "trace", "-m", "generic"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut search = command.spawn().expect("memlode runs");
+        let mut said = BufReader::new(search.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        while !line.contains("memlode: found: ") {
+            line.clear();
+            assert!(said.read_line(&mut line).expect("text") > 0, "it ended without an edit");
+        }
+        kill_process(Pid::from_child(&search), signal).expect("it is there");
+        let output = search.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(130), "{}", stdout(&output));
+        let edit =
+            line.trim_start_matches("memlode: found: ").split(' ').take(2).collect::<Vec<_>>().join(" ");
+        assert!(stdout(&output).contains("stopped: this is the best so far"), "{}", stdout(&output));
+        assert!(stdout(&output).contains(&edit), "{edit}: {}", stdout(&output));
+    }
 }
 
 #[test]

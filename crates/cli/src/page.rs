@@ -17,7 +17,7 @@ use memlode_report::{
     Report, SiteCounts, Sources, TimeReport, WantedLines, build, listing,
 };
 use memlode_trace::Trace;
-use memlode_whatif::advise::{Effort, advise};
+use memlode_whatif::advise::{Budget, Effort, advise};
 use serde::{Deserialize, Serialize};
 
 use crate::accesses::known;
@@ -37,9 +37,6 @@ const LISTED: f64 = 0.005;
 
 /// Types that layouts are tried of.
 const TYPES: usize = 3;
-
-/// Reports that as much work may be spent on edits as, as `memlode advise` may.
-const REPORTS: u64 = 10;
 
 /// A part of a page beside the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -271,7 +268,7 @@ impl Subject<'_> {
     fn advice(&self) -> Result<Box<Advice>> {
         let compute = || {
             let baseline = baseline::count(self.trace.clone(), self.machine.clone(), None, None)?;
-            let found = advise(&baseline, Effort { types: TYPES, reports: Some(REPORTS) })?;
+            let found = advise(&baseline, Effort { types: TYPES, budget: Budget::Usual })?;
             let advice = build::what_if::advice(
                 &baseline,
                 &baseline::as_it_is(&baseline),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_trace::Trace;
-use memlode_whatif::advise::{Advised, Baseline, Effort, LeftOff, advise, search, written};
+use memlode_whatif::advise::{Advised, Baseline, Budget, Effort, LeftOff, advise, search, written};
 use memlode_whatif::host::{Host, Quiet, ReplayProgress};
 use memlode_whatif::noise::Verdict;
 use memlode_whatif::predict::Unpredictable;
@@ -44,7 +44,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-const EFFORT: Effort = Effort { types: 3, reports: None };
+const EFFORT: Effort = Effort { types: 3, budget: Budget::Endless };
 
 /// Keeps the edits that it receives.
 struct Telling(Arc<Mutex<Vec<(String, f64)>>>);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Parser};
 use memlode_report::render::svg;
 use memlode_report::{CommandAnswer, CommandFindings, StructureChart, build};
-use memlode_whatif::advise::{Advised, Baseline, Effort, advise};
+use memlode_whatif::advise::{Advised, Baseline, Budget, Effort, advise};
 use memlode_whatif::plan::Plan;
 
 use crate::args::machine::MachineArgs;
@@ -45,9 +45,9 @@ pub struct Args {
     /// Types to try layouts of, those that the program waits for most
     #[arg(long, value_name = "N", default_value = "3", value_parser = numbers::small_count)]
     types: usize,
-    /// Work to spend on edits, in reports of the trace; short traces are given more
-    #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
-    budget: usize,
+    /// Work to spend on edits, in reports of the trace [default: 10, and more for short traces]
+    #[arg(long, value_name = "N", value_parser = numbers::small_count)]
+    budget: Option<usize>,
     /// Rejected edits and structures to show
     #[arg(long, value_name = "N", default_value = "10", value_parser = numbers::small_count)]
     top: usize,
@@ -73,7 +73,8 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
     let question = question::<Args>("advise", given, &[&machine]);
     let compute = || {
         let baseline = baseline::count(trace.clone(), machine, setup, args.order.order())?;
-        let effort = Effort { types: args.types, reports: Some(args.budget as u64) };
+        let budget = args.budget.map_or(Budget::Usual, |reports| Budget::Reports(reports as u64));
+        let effort = Effort { types: args.types, budget };
         let advised = advise(&baseline, effort)?;
         if let Some(file) = &args.patch.patch {
             let patch = patch_of(&baseline, &advised, &args)?;

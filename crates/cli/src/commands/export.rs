@@ -15,7 +15,7 @@ use memlode_export::stacks::Stacks;
 use memlode_export::tables::ExportedTable;
 use memlode_report::{Advice, build};
 use memlode_trace::Trace;
-use memlode_whatif::advise::{Effort, advise};
+use memlode_whatif::advise::{Budget, Effort, advise};
 
 use crate::args::machine::MachineArgs;
 use crate::args::only::OnlyArgs;
@@ -244,7 +244,7 @@ fn advice(args: &Args, trace: &Arc<Trace>) -> Result<Advice> {
     const TYPES: usize = 3;
     let machine = host::machine(&args.machine.machine)?;
     let baseline = baseline::count(trace.clone(), machine, None, args.order.order())?;
-    let advised = advise(&baseline, Effort { types: TYPES, reports: None })?;
+    let advised = advise(&baseline, Effort { types: TYPES, budget: Budget::Endless })?;
     Ok(build::what_if::advice(&baseline, &baseline::as_it_is(&baseline), &advised, baseline.noise()?.range()))
 }
 

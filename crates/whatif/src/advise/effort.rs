@@ -9,9 +9,19 @@ use super::Baseline;
 pub struct Effort {
     /// Types that layouts are tried of: those that the program waits for most.
     pub types: usize,
-    /// Reports that as much work may be spent on edits as; none: as much as it takes. Short traces
-    /// may take more.
-    pub reports: Option<u64>,
+    /// Work that may be spent on edits.
+    pub budget: Budget,
+}
+
+/// A limit of the work on edits. Those of the first type are tried in any case.
+#[derive(Clone, Copy, Debug)]
+pub enum Budget {
+    /// No limit.
+    Endless,
+    /// The work of ten reports of the trace, and more for a short one.
+    Usual,
+    /// The work of this number of reports.
+    Reports(u64),
 }
 
 /// A reason why not everything was tried.
@@ -27,13 +37,21 @@ pub enum LeftOff {
 /// Reports that a replay under an edit takes as long as.
 const REPORTS: u64 = 2;
 
-/// Accesses that may be replayed under edits of any trace.
+/// Reports of the usual budget.
+const USUAL: u64 = 10;
+
+/// Accesses that the usual budget allows to replay of any trace.
 const LEAST_WORK: u64 = 200_000_000;
 
 impl Effort {
     /// Returns whether edits took as much as they may.
     pub(super) fn is_spent(self, baseline: &Baseline) -> bool {
-        let most = |reports: u64| (baseline.accesses().saturating_mul(reports) / REPORTS).max(LEAST_WORK);
-        self.reports.map(most).is_some_and(|most| baseline.spent() >= most)
+        let accesses = |reports: u64| baseline.accesses().saturating_mul(reports) / REPORTS;
+        let most = match self.budget {
+            Budget::Endless => return false,
+            Budget::Usual => accesses(USUAL).max(LEAST_WORK),
+            Budget::Reports(reports) => accesses(reports),
+        };
+        baseline.spent() >= most
     }
 }

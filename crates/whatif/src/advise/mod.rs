@@ -31,7 +31,7 @@ use crate::predict::Unpredictable;
 
 pub use aliases::AliasedLoads;
 pub use baseline::Baseline;
-pub use effort::{Effort, LeftOff};
+pub use effort::{Budget, Effort, LeftOff};
 pub use outcome::EditOutcome;
 pub use search::{Searched, search};
 pub use threads::{CostliestAccess, LatentSharing, PairedLines};
