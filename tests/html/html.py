@@ -8,6 +8,7 @@ serious fault. Names are those that a browser would obey. Screenshots are left i
 """
 
 import json
+import math
 import re
 import shutil
 import sys
@@ -102,6 +103,9 @@ def whole(path):
     faults = []
     if sum(row["accesses"] for row in line) != total["accesses"]:
         faults.append(f"the time line has not the {total['accesses']} accesses of the run")
+    drawn, run_cycles = sum(part["cycles"] for part in data["words"]["bar"]), data["report"]["run_cycles"]
+    if not math.isclose(drawn, run_cycles, rel_tol=0.001):
+        faults.append(f"the bar has {drawn} cycles, and the run {run_cycles}")
     last = data["report"]["machine"]["levels"][-1]
     lines = {"fetched_bytes": last["read_misses"] + last["write_misses"], "written_bytes": last["write_backs"]}
     for column, moved in lines.items():

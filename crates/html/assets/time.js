@@ -37,7 +37,7 @@ function time(main) {
   ], rows)));
 }
 
-/** Bytes from and to memory, with marks at what it carries in the time of an interval, where that is little more. */
+/** Bytes from and to memory, with marks at what it carries in the time of an interval, where it is busy for half of it. */
 function traffic(rows, x, about) {
   const { reads, writes, sentence } = data.words.bandwidth;
   // How long memory is busy with what an interval moves, as a part of the time that the interval took.
@@ -48,9 +48,8 @@ function traffic(rows, x, about) {
   const shares = rows.map((_, at) => busy(at));
   const known = shares.filter((share) => share !== null);
   const most = Math.max(0, ...known);
-  const moved = rows.map((row) => row.fetched_bytes + row.written_bytes);
-  const inSight = 1.25 * Math.max(...moved);
-  const tops = shares.map((share, at) => (share > 0 && moved[at] / share <= inSight ? moved[at] / share : null));
+  const moved = (row) => row.fetched_bytes + row.written_bytes;
+  const tops = shares.map((share, at) => (share > 0.5 ? moved(rows[at]) / share : null));
   const tell = (at) => `${bytes(rows[at].fetched_bytes)} fetched, ${bytes(rows[at].written_bytes)} written back` +
     (shares[at] === null ? "" : `: memory is busy for ${percent(shares[at])} of the time`) + ` ${about(rows[at])}`;
   return el("div", {}, el("p", { class: "soft" }, `${data.intros.traffic} ${sentence}`),

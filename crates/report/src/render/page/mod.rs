@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::sentences::note;
 use super::terminal::findings::{arrow, facts};
-use super::terminal::report::wait;
+use super::terminal::report::{fresh_cycles, wait};
 use super::terminal::sample::{lines as sample_lines, not_told_apart, stall_share};
 use super::terminal::{self, verdict};
 use super::text::{bytes, count, milliseconds, percent, percent_of, printable};
@@ -331,7 +331,7 @@ fn bar(report: &Report) -> Vec<RunPart> {
             "first",
             "first touches",
             "the first touches of fresh memory, for which the kernel makes pages",
-            wait.first_touch_cycles,
+            fresh_cycles(report),
         ),
         ("lost", "taken by threads", "lines that other threads took, of all threads together", lost),
     ];

@@ -151,8 +151,8 @@ pub(super) fn views() -> Vec<Fact> {
         ),
         (
             "traffic_time",
-            "A mark stands where memory would be busy for the whole interval, by the clock of the recorded run, which is \
-             slower than the program alone.",
+            "A mark stands where memory would be busy for the whole of an interval of which it is busy for half, by the \
+             clock of the recorded run, which is slower than the program alone.",
         ),
         ("working_set", "Bytes that are touched in each interval: whole cache lines, and whole pages."),
         (

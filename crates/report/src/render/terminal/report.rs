@@ -55,8 +55,7 @@ pub fn header(report: &Report, style: Style) -> String {
 /// Which part of the run's cycles waits for data, where instructions are known.
 pub fn wait(report: &Report) -> Option<String> {
     let (wait, run) = (&report.total.numbers.wait, report.run_cycles);
-    let lost = report.sharing.as_ref().map_or(0.0, |sharing| sharing.cycles as f64);
-    let fresh = (run - wait.cycles - wait.instruction_cycles - lost) / run;
+    let fresh = fresh_cycles(report) / run;
     let fresh = match fresh >= 0.005 {
         true => format!("; first touches of fresh memory take another {}", percent_of(fresh)),
         false => String::new(),
@@ -65,6 +64,13 @@ pub fn wait(report: &Report) -> Option<String> {
         let (all, part) = (count(run as u64), percent_of(wait.cycles / run));
         format!("about {part} of the run's {all} modelled cycles wait for data{fresh}")
     })
+}
+
+/// Cycles of a run in which the kernel makes fresh memory, and lines of it are touched first.
+pub fn fresh_cycles(report: &Report) -> f64 {
+    let wait = &report.total.numbers.wait;
+    let lost = report.sharing.as_ref().map_or(0.0, |sharing| sharing.cycles as f64);
+    (report.run_cycles - wait.cycles - wait.instruction_cycles - lost).max(0.0)
 }
 
 /// The program, the machine, and how much was recorded.
