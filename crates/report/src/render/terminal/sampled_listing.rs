@@ -4,10 +4,13 @@ use memlode_sample::PlaceSamples;
 
 use super::Style;
 use super::listing::{HOT, Shown, beside, columns, common_margin, gap, heading, left_out, no_text};
-use super::names::name;
+use super::names::{data_label, name};
 use super::sampled::far_cell;
-use crate::model::{SampledListedLine, SampledListing, SampledPart};
+use crate::model::{Data, SampledListedLine, SampledListing, SampledPart};
 use crate::render::text::{brief, count, percent_of, printable};
+
+/// Columns of a name of data, at most: the rest of a line is for its source.
+const DATA_WIDTH: usize = 32;
 
 /// A fact that is listed of each line's samples, in a column of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +94,20 @@ impl SampleEvent {
                 cost.and_then(|cost| cost.cycles).map_or(String::new(), |cycles| format!("{cycles:.0}"))
             }
             SampleEvent::Source => far_cell(cost),
-            SampleEvent::Data => line.and_then(|line| line.data.first()).map(name).unwrap_or_default(),
+            SampleEvent::Data => line.and_then(|line| line.data.first()).map(data_cell).unwrap_or_default(),
         }
+    }
+}
+
+/// The name of data; of several that may be the ones, if they are long, the first alone.
+fn data_cell(data: &Data) -> String {
+    let whole = name(data);
+    if whole.chars().count() <= DATA_WIDTH {
+        return whole;
+    }
+    match whole.split_once('|') {
+        Some((first, _)) if first.chars().count() + 2 <= DATA_WIDTH => format!("{first}|…"),
+        _ => data_label(data, 0).fit(DATA_WIDTH),
     }
 }
 
