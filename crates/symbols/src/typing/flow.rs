@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iced_x86::{Code, ConditionCode, Mnemonic, OpKind};
 
-use super::state::{State, Value, common};
+use super::state::{State, Value};
 use super::{Known, TypedAccess, Untyped};
 use crate::instruction::{Flow, Instruction, Operand, Operands, Register};
 
@@ -198,7 +198,7 @@ fn step(known: &Known<'_>, instruction: &Instruction, operands: &mut Operands, s
     let whole = target.filter(|_| decoded.op0_register().size() >= 4);
     let is_half = decoded.op0_register().size() == 4;
     let value = whole.and_then(|target| result(known, instruction, operands, state, target));
-    let value = value.filter(|value| !is_half || matches!(value, Value::Multiple(_)) || is_static(decoded));
+    let value = value.filter(|value| !is_half || matches!(value, Value::Number(..)) || is_static(decoded));
     let is_push = decoded.mnemonic() == Mnemonic::Push;
     let stored =
         if is_push || decoded.mnemonic() == Mnemonic::Mov { stored(instruction, state) } else { None };
@@ -290,7 +290,7 @@ fn result(
                 _ => {
                     let number = number(1)?;
                     let object = if known.is_fixed { address_of(known, number as u64) } else { None };
-                    object.or(Some(Value::multiple(number.unsigned_abs())))
+                    object.or(Some(Value::number(0, number)))
                 }
             }
         }
@@ -300,52 +300,52 @@ fn result(
         }
         Mnemonic::Lea => lea(known, instruction, state),
         Mnemonic::Add => match (state.get(target), added(known, instruction, operands, state)) {
-            (own @ Value::Into(..), Some(other)) => Some(known.indexed(own, other.stride())),
-            (own, Some(other @ Value::Into(..))) => Some(known.indexed(other, own.stride())),
-            (own, Some(other)) => Some(Value::multiple(common(own.stride(), other.stride()))),
+            (own @ Value::Into(..), Some(other)) => Some(known.indexed(own, other)),
+            (own, Some(other @ Value::Into(..))) => Some(known.indexed(other, own)),
+            (own, Some(other)) => Some(own.plus(other)),
             (own, None) => number(1).map(|by| known.moved(own, by)),
         },
         Mnemonic::Sub => match (state.get(target), source(1)) {
-            (own @ Value::Into(..), Some(other @ Value::Multiple(_))) => {
-                Some(known.indexed(own, other.stride()))
+            (own @ Value::Into(..), Some(other @ Value::Number(..))) => {
+                Some(known.indexed(own, other.times(-1)))
             }
-            (own, Some(other)) => Some(Value::multiple(common(own.stride(), other.stride()))),
+            (own, Some(other)) => Some(own.plus(other.times(-1))),
             (own, None) => number(1).map(|by| known.moved(own, by.wrapping_neg())),
         },
         Mnemonic::And => match (state.get(target), number(1)) {
             // Numbers that are kept in the low bits of a pointer are removed.
             (own @ Value::Into(..), Some(-16..0)) => Some(own),
             (own, mask) => {
-                let zeros = |of: Value| of.stride().trailing_zeros();
-                let other = mask.map_or(source(1).map_or(0, zeros), |mask| mask.trailing_zeros());
-                Some(Value::multiple(1_u64.checked_shl(zeros(own).max(other)).unwrap_or(0)))
+                let other = mask.map_or(source(1).map_or(0, Value::zeros), |mask| mask.trailing_zeros());
+                Some(Value::number(1_u64.checked_shl(own.zeros().max(other)).unwrap_or(0), 0))
             }
         },
         Mnemonic::Shr | Mnemonic::Sar => {
             let by = decoded.try_immediate(1).ok().filter(|by| *by < 32)?;
-            let of = state.get(target).stride();
-            (of.trailing_zeros() >= by as u32).then(|| Value::multiple(of >> by))
+            let own = state.get(target);
+            let (of, rest) = own.parts();
+            (own.zeros() >= by as u32 && rest >= 0).then(|| Value::number(of >> by, rest >> by))
         }
         Mnemonic::Neg => match state.get(target) {
-            Value::Multiple(of) => Some(Value::Multiple(of)),
+            own @ Value::Number(..) => Some(own.times(-1)),
             _ => None,
         },
         Mnemonic::Inc => Some(known.moved(state.get(target), 1)),
         Mnemonic::Dec => Some(known.moved(state.get(target), -1)),
-        Mnemonic::Xor if decoded.op0_register() == decoded.op1_register() => Some(Value::multiple(0)),
+        Mnemonic::Xor if decoded.op0_register() == decoded.op1_register() => Some(Value::number(0, 0)),
         Mnemonic::Shl => {
             let by = decoded.try_immediate(1).ok().filter(|by| *by < 32)?;
-            Some(Value::multiple(state.get(target).stride().checked_shl(by as u32)?))
+            Some(state.get(target).times(1 << by))
         }
         Mnemonic::Imul => {
             let factor = number(decoded.op_count().checked_sub(1)?)?;
             let from =
                 if decoded.op_count() == 3 { source(1).unwrap_or_default() } else { state.get(target) };
-            Some(Value::multiple(from.stride().checked_mul(factor.unsigned_abs())?))
+            Some(from.times(factor))
         }
         Mnemonic::Movsxd => {
-            let from = Register::of(decoded.op1_register()).map(|from| state.get(from).stride());
-            Some(Value::multiple(from?))
+            let from = Register::of(decoded.op1_register()).map(|from| state.get(from));
+            from.filter(|from| matches!(from, Value::Number(..)))
         }
         _ if is_conditional_move(decoded.code()) => {
             let other = match decoded.op1_kind() {
@@ -396,38 +396,39 @@ fn address_of(known: &Known<'_>, address: u64) -> Option<Value> {
 fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Value> {
     let decoded = &instruction.0;
     let displacement = decoded.memory_displacement64() as i64;
-    let scale = u64::from(decoded.memory_index_scale());
+    let scale = i64::from(decoded.memory_index_scale());
     let base = Register::of(decoded.memory_base()).map(|base| state.get(base));
     let index = Register::of(decoded.memory_index()).map(|index| state.get(index));
-    let stride = index.map(|index| index.stride() * scale);
+    let scaled = index.map(|index| index.times(scale));
     match (base, index) {
         // Addressed from the instruction on, or by a number alone.
         (None, None) => address_of(known, displacement as u64).or(Some(Value::Static)),
         (Some(base @ Value::Into(..)), _) => {
             let moved = known.moved(base, displacement);
-            Some(stride.map_or(moved, |stride| known.indexed(moved, stride)))
+            Some(scaled.map_or(moved, |index| known.indexed(moved, index)))
         }
         (base, Some(index @ Value::Into(..))) if scale == 1 => {
             let moved = known.moved(index, displacement);
-            Some(base.map_or(moved, |base| known.indexed(moved, base.stride())))
+            Some(base.map_or(moved, |base| known.indexed(moved, base)))
         }
-        (Some(base @ Value::Frame(at)), index) => {
+        (Some(base @ Value::Frame(at)), _) => {
             let at = at.wrapping_add(displacement);
-            match (index, stride) {
-                (Some(_), Some(stride)) => {
+            match scaled {
+                Some(index) => {
                     let found = known.frame_variable(decoded.ip(), at, state)?;
-                    Some(known.indexed(Value::Into(found.kind, found.offset, 0), stride))
+                    Some(known.indexed(Value::Into(found.kind, found.offset, 0), index))
                 }
-                _ => Some(known.moved(base, displacement)),
+                None => Some(known.moved(base, displacement)),
             }
         }
         (base, _) => {
+            let zero = Value::number(0, 0);
             let both = match decoded.memory_base() == decoded.memory_index() {
                 // Three, five or nine times a number.
-                true => base.map_or(0, Value::stride).saturating_mul(1 + scale),
-                false => common(base.map_or(0, Value::stride), stride.unwrap_or(0)),
+                true => base.unwrap_or(zero).times(1 + scale),
+                false => base.unwrap_or(zero).plus(scaled.unwrap_or(zero)),
             };
-            Some(Value::multiple(common(both, displacement.unsigned_abs())))
+            Some(both.plus(Value::number(0, displacement)))
         }
     }
 }

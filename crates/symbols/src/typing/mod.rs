@@ -316,18 +316,20 @@ impl Known<'_> {
     fn moved(&self, value: Value, by: i64) -> Value {
         match value {
             Value::Into(kind, offset, stride) => Value::Into(kind, offset.wrapping_add(by), stride),
-            Value::Multiple(of) => Value::multiple(common(of, by.unsigned_abs())),
+            Value::Number(of, rest) => Value::number(of, rest.wrapping_add(by)),
             Value::Frame(offset) => Value::Frame(offset.wrapping_add(by)),
             Value::Unknown | Value::Untyped | Value::Static => value,
         }
     }
 
-    /// A pointer with an unknown multiple of a number added: the next objects of an array, or of
-    /// one that is a member.
-    fn indexed(&self, value: Value, stride: u64) -> Value {
+    /// A pointer with a number added of which only the remainder is known: one of the next objects of
+    /// an array, or of one that is a member.
+    fn indexed(&self, value: Value, index: Value) -> Value {
         let Value::Into(kind, offset, before) = value else { return Value::Unknown };
+        let (stride, rest) = index.parts();
+        let offset = offset.wrapping_add(rest);
         let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes);
-        match bytes > 0 && stride.is_multiple_of(bytes) {
+        match bytes > 0 && stride > 0 && stride.is_multiple_of(bytes) {
             // In an array of such objects.
             true => Value::Into(kind, offset, common(bytes, before)),
             false => Value::Into(kind, offset, common(stride, before)),
@@ -378,18 +380,18 @@ impl Known<'_> {
         let displacement = operand.displacement() as i64;
         let value = |register: Option<Register>| register.map(|register| state.get(register));
         let (base, index) = (value(operand.base()), value(operand.index()));
-        let scale = u64::from(operand.scale());
+        let scale = i64::from(operand.scale());
         let of = |found: Option<Found>, index: Option<Value>, why| {
             let Found { name, kind, offset } = found.ok_or(why)?;
-            let index = index.map(|index| index.stride() * scale);
             let start = Value::Into(kind, offset, 0);
-            match index.map_or(start, |stride| self.indexed(start, stride)) {
+            match index.map_or(start, |index| self.indexed(start, index)) {
                 Value::Into(kind, offset, stride) => Ok(Object { variable: name, kind, offset, stride }),
                 _ => Err(why),
             }
         };
-        let pointer = |pointer: Value, index: Option<u64>| match index
-            .map_or(pointer, |stride| self.indexed(pointer, stride))
+        let index = index.map(|index| if scale == 1 { index } else { index.times(scale) });
+        let pointer = |pointer: Value, index: Option<Value>| match index
+            .map_or(pointer, |index| self.indexed(pointer, index))
         {
             Value::Into(kind, offset, stride) => {
                 Ok(Object { variable: None, kind, offset: offset.wrapping_add(displacement), stride })
@@ -397,8 +399,8 @@ impl Known<'_> {
             _ => Err(Untyped::UnknownPointer),
         };
         match (base, index) {
-            (Some(base @ Value::Into(..)), index) => pointer(base, index.map(|index| index.stride() * scale)),
-            (base, Some(index @ Value::Into(..))) if scale == 1 => pointer(index, base.map(Value::stride)),
+            (Some(base @ Value::Into(..)), index) => pointer(base, index),
+            (base, Some(index @ Value::Into(..))) if scale == 1 => pointer(index, base),
             (Some(Value::Frame(at)), index) => {
                 of(self.frame_variable(address, at.wrapping_add(displacement), state), index, Untyped::Frame)
             }

@@ -15,8 +15,10 @@ pub enum Value {
     Untyped,
     /// The address of static memory where no variable lies: of constants, and of tables of jumps.
     Static,
-    /// A number that is a multiple of this one: 0, which is a multiple of all, or 2 and more.
-    Multiple(u64),
+    /// A number, as far as its remainder says: an unknown multiple of the first one, which is 0 where
+    /// the number is known and else 2 or more, and the second one besides. The second one is the
+    /// number itself, or from 0 on and below the first one.
+    Number(u64, i64),
     /// The address of an object of this type, bytes from its beginning, and a number of which an
     /// unknown multiple is added, as in an array that is a member; 0 if nothing is.
     Into(EntryId, i64, u64),
@@ -26,18 +28,51 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number that it is a multiple of.
-    pub fn stride(self) -> u64 {
-        if let Value::Multiple(of) = self { of } else { 1 }
+    /// A number that is a multiple of `of` and `rest` besides.
+    pub fn number(of: u64, rest: i64) -> Value {
+        match i64::try_from(of) {
+            Ok(0) => Value::Number(0, rest),
+            Ok(1) | Err(_) => Value::Unknown,
+            Ok(signed) => Value::Number(of, rest.rem_euclid(signed)),
+        }
+    }
+
+    /// The multiple and the rest that it is as a number: any number is a multiple of 1.
+    pub fn parts(self) -> (u64, i64) {
+        if let Value::Number(of, rest) = self { (of, rest) } else { (1, 0) }
+    }
+
+    /// The sum of two numbers.
+    pub fn plus(self, other: Value) -> Value {
+        let ((of, rest), (other, more)) = (self.parts(), other.parts());
+        Value::number(common(of, other), rest.wrapping_add(more))
+    }
+
+    /// A number times another one that is known.
+    pub fn times(self, factor: i64) -> Value {
+        let (of, rest) = self.parts();
+        match (of.checked_mul(factor.unsigned_abs()), rest.checked_mul(factor)) {
+            (Some(of), Some(rest)) => Value::number(of, rest),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The power of two that divides it.
+    pub fn zeros(self) -> u32 {
+        let (of, rest) = self.parts();
+        of.trailing_zeros().min(rest.trailing_zeros())
     }
 
     /// The facts that both have.
     pub fn meet(self, other: Value, debug: &Debug) -> Value {
         match (self, other) {
             (one, other) if one == other => one,
-            (Value::Multiple(one), Value::Multiple(other)) => Value::multiple(common(one, other)),
+            // A number that a loop adds to. What it is a multiple of only shrinks, too.
+            (Value::Number(one, rest), Value::Number(other, more)) => {
+                Value::number(common(common(one, other), rest.abs_diff(more)), rest)
+            }
             // A pointer that may be null.
-            (Value::Multiple(0), pointer) | (pointer, Value::Multiple(0)) => pointer,
+            (Value::Number(0, 0), pointer) | (pointer, Value::Number(0, 0)) => pointer,
             (Value::Into(kind, at, stride), Value::Into(other, there, step)) => {
                 // A pointer that a loop moves. The stride only shrinks, so this comes to an end.
                 if debug.is_same(kind, other) {
@@ -51,11 +86,6 @@ impl Value {
             }
             _ => Value::Unknown,
         }
-    }
-
-    /// A multiple of a number.
-    pub fn multiple(of: u64) -> Value {
-        if of == 1 { Value::Unknown } else { Value::Multiple(of) }
     }
 }
 
