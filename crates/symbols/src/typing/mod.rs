@@ -62,6 +62,9 @@ pub enum Untyped {
     Static,
 }
 
+/// Below it no program has data: the kernel maps nothing there (`vm.mmap_min_addr`).
+const LEAST_ADDRESS: i64 = 1 << 16;
+
 /// Bytes of the largest function that is followed.
 const MOST_CODE: u64 = 1 << 20;
 
@@ -274,8 +277,14 @@ impl Known<'_> {
         for (register, value) in said {
             let known = state.get(*register);
             let is_known = said.iter().any(|(of, value)| of == register && self.is_part_of(known, *value));
+            // What counts from a member on is an index: clang tells of some that they are the pointer.
+            let is_index = match known {
+                Value::Number(0, number) => number != 0 && !(self.is_fixed && number > LEAST_ADDRESS),
+                Value::Number(_, rest) => rest != 0,
+                _ => false,
+            };
             // The stack pointer's place in the frame is known for certain.
-            if *register != Register::STACK && !is_known {
+            if *register != Register::STACK && !is_known && !is_index {
                 state.set(*register, *value);
             }
         }
@@ -430,6 +439,13 @@ impl Known<'_> {
         // A pointer to larger numbers than the one that is touched was cast.
         if !is_known && self.debug.is_larger_number(inside.kind, operand.bytes.into()) {
             return Err(Untyped::UntypedPointer);
+        }
+        // Steps that are smaller than what is touched say nothing of where it is, and smaller elements
+        // are not what is touched there.
+        let bytes = u64::from(operand.bytes);
+        let is_smaller = || self.debug.type_facts(inside.kind).is_some_and(|facts| facts.bytes < bytes);
+        if inside.member.is_some() && (1..bytes).contains(&stride) && is_smaller() {
+            return Ok(TypedData { kind: self.debug.type_name(kind), member: None, variable });
         }
         let one_of = || self.debug.only_pointers(kind, offset, stride).map(|found| found.names);
         let member = inside.member.or_else(|| one_of().filter(|_| operand.bytes == 8));

@@ -312,6 +312,49 @@ fn types_under_two_names_null_and_numbers_in_bytes() {
     }
 }
 
+/// A walk over an array by an index that counts from a member on, of which debug information says that it is a pointer.
+const ORDERS: &str = r#"
+#[derive(Clone)]
+pub struct Order { price: u64, amount: u64, note: [u8; 48] }
+fn total(orders: &[Order], rate: u64) -> u64 {
+    orders
+        .iter()
+        .filter(|order| order.amount > 3) // the amount
+        .map(|order| order.price * rate) // the price
+        .sum()
+}
+#[unsafe(no_mangle)]
+pub fn hot() -> u64 {
+    let orders: Vec<Order> =
+        (0..400_000u64).map(|n| Order { price: n * 7, amount: n % 11, note: [0; 48] }).collect();
+    let mut all = 0u64;
+    for rate in 0..200 { all = all.wrapping_add(total(&orders, rate)); }
+    println!("{all} {}", orders[7].note[3]);
+    all
+}
+fn main() { println!("{}", hot()); }
+"#;
+
+#[test]
+fn an_index_is_no_pointer_whatever_is_said_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("p.rs"), folder.path().join("p"));
+    fs::write(&source, ORDERS).unwrap();
+    let mut command = Command::new("rustc");
+    command.args(["-O", "-g", "--edition=2024"]).arg(&source).arg("-o").arg(&program);
+    assert!(command.status().unwrap().success());
+    let found = touched(&ProgramFile::read(&program).unwrap(), "hot");
+    for (comment, member) in [("// the amount", "p::Order.amount"), ("// the price", "p::Order.price")] {
+        let line = 1 + ORDERS.lines().position(|line| line.ends_with(comment)).unwrap() as u32;
+        let words: Vec<&str> =
+            found.iter().filter(|(at, _)| *at == line).map(|(_, word)| word.as_str()).collect();
+        assert!(!words.contains(&"p::Order.note[]"), "{line}: {found:?}");
+        // The library adds up what the price is multiplied with.
+        let is_there = words.contains(&member) || found.iter().any(|(_, word)| word == member);
+        assert!(is_there, "{line} touches {member}: {found:?}");
+    }
+}
+
 #[test]
 fn without_debug_information_the_reason_is_told() {
     let folder = tempfile::tempdir().unwrap();
