@@ -187,9 +187,9 @@ pub trait Replay {
     /// left out and reported.
     fn interleave(&self, workers: usize, consume: impl FnMut(&Piece<'_>) -> ControlFlow<()>) -> Replayed;
 
-    /// Like [`Replay::interleave`], from a point on, and with the points in front of chunks of these numbers, which
-    /// ascend: each step is a piece or such a point. A trace that lacks chunks has no points behind
-    /// the first of these.
+    /// Like [`Replay::interleave`], from a point on, and with the points in front of chunks of these
+    /// numbers, which ascend: each step is a piece or such a point. A trace that lacks chunks has no
+    /// points behind the first of these.
     fn resume(
         &self,
         workers: usize,

@@ -31,7 +31,8 @@ struct Tables {
     trace: TraceIdentity,
 }
 
-/// The place of tables beside a trace; `None` if none can be kept, as for answers, or none shall be.
+/// The place of tables beside a trace; `None` if none can be kept, as for answers, or none shall
+/// be.
 pub fn tables(trace: &Trace) -> Option<Arc<dyn KeptTables>> {
     if is_off() {
         return None;

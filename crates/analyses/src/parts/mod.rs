@@ -5,10 +5,11 @@
 //!   Task::run: its part of the trace ──► bytes               anywhere, one process each
 //!   finish: bytes of all tasks ──► what one pass finds       here
 //! ```
-//! A part of chunks decodes these alone. Any other part replays the trace in order up to its end, for objects and order are known
-//! by what came before, but without caches, and rows are made and looked at in the part alone: that is dear where
-//! looking is, as for reuse distances. A stretch begins near its first access once there are tables of what came before
-//! ([`Task::run`]). Caches depend on everything before, so that who asks for levels runs as one task.
+//! A part of chunks decodes these alone. Any other part replays the trace in order up to its end, for
+//! objects and order are known by what came before, but without caches, and rows are made and looked
+//! at in the part alone: that is dear where looking is, as for reuse distances. A stretch begins near
+//! its first access once there are tables of what came before ([`Task::run`]). Caches depend on
+//! everything before, so that who asks for levels runs as one task.
 
 mod finish;
 mod memory;

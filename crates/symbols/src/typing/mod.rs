@@ -50,7 +50,8 @@ pub enum Untyped {
     NoMemory,
     /// No variable determines the type that the register points to.
     UnknownPointer,
-    /// It points to something without a type (`void *`), or to larger numbers than what is touched.
+    /// The pointer is to something without a type (`void *`), or to larger numbers than what is
+    /// touched.
     UntypedPointer,
     /// The frame, where no variable lies: a value that is kept there.
     Frame,

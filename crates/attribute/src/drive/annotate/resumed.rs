@@ -1,12 +1,14 @@
 //! Tables of what a stretch needs of the accesses before it, so that these need not be replayed.
 //!
 //! ```text
-//!   start ──────── point 1 ──────── point 2 ─ … ─ point 31 ──────► end       thirty-second parts of the accesses
-//!          table 1          table 2                                         blocks that came and went in between, and
-//!                                                                           where each stream, stack and clock is then
+//!   start ──────── point 1 ──────── point 2 ─ … ─ point 31 ──────► end
+//!          table 1          table 2
 //! ```
-//! A replay that comes by a point writes the table of the part before it. Tables are of a part each: all
-//! up to a point are read to begin there.
+//! Between two points lies a thirty-second part of the accesses. A table has the blocks that came
+//! and went in between, and where each stream, stack and clock is then.
+//!
+//! A replay that comes by a point writes the table of the part before it. Tables are of a part
+//! each: all up to a point are read to begin there.
 
 use std::sync::Arc;
 
@@ -57,7 +59,8 @@ impl Resumed {
         &self.points
     }
 
-    /// Goes to the last point in front of an access; returns it with the number of accesses before it.
+    /// Goes to the last point in front of an access; returns it with the number of accesses before
+    /// it.
     pub fn begin<E: Engine>(
         &mut self,
         trace: &Trace,
@@ -86,7 +89,8 @@ impl Resumed {
         latest
     }
 
-    /// Returns whether a table can be that of the next point, after tables with this number of classes.
+    /// Returns whether a table can be that of the next point, after tables with this number of
+    /// classes.
     fn fits(&self, table: &PastTable, trace: &Trace, classes: usize) -> bool {
         let next = self.points.get(self.passed + 1).copied().unwrap_or(usize::MAX);
         (self.points[self.passed]..next).contains(&table.point.taken())
