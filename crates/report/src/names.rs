@@ -1,6 +1,6 @@
 //! Linkage names as their languages write them.
 
-/// A linkage name as its language writes it: Rust, C++, or unchanged.
+/// A linkage name as its language writes it: Rust, C++, Fortran, or unchanged.
 pub fn demangle(linkage: &str) -> String {
     demangle_with(linkage, cpp_demangle::DemangleOptions::new().no_return_type())
 }
@@ -63,7 +63,45 @@ fn demangle_plain(linkage: &str, options: cpp_demangle::DemangleOptions) -> Stri
             return name;
         }
     }
-    linkage.to_string()
+    fortran(linkage).unwrap_or_else(|| linkage.to_string())
+}
+
+/// The main program of Fortran, by flang and by gfortran.
+const PROGRAMS: [&str; 2] = ["_QQmain", "MAIN__"];
+
+/// A procedure of Fortran inside a module, or inside another procedure: `field::step`. flang writes a letter
+/// before each part of a name, which is in lower case (its documentation, *Bijective Internal Name
+/// Uniquing*); gfortran writes `__field_MOD_step`.
+fn fortran(linkage: &str) -> Option<String> {
+    if PROGRAMS.contains(&linkage) {
+        return Some("main program".to_owned());
+    }
+    if let Some((module, procedure)) = linkage.strip_prefix("__").and_then(|name| name.split_once("_MOD_")) {
+        let are_names = !module.is_empty() && !procedure.is_empty();
+        return are_names.then(|| format!("{module}::{procedure}"));
+    }
+    let mut rest = linkage.strip_prefix("_Q")?;
+    let mut parts = Vec::new();
+    loop {
+        let mut letters = rest.chars();
+        let tag = letters.next()?;
+        let name = letters.as_str();
+        let end = name.find(|letter: char| letter.is_ascii_uppercase()).unwrap_or(name.len());
+        let (part, behind) = name.split_at(end);
+        match tag {
+            // Modules, submodules and procedures; blocks of these have a number, the program has none.
+            'M' | 'S' | 'F' if !behind.is_empty() => {
+                parts.extend(Some(part).filter(|part| !part.is_empty()));
+            }
+            'B' if !behind.is_empty() => {}
+            'P' if behind.is_empty() && !part.is_empty() => {
+                parts.push(part);
+                return Some(parts.join("::"));
+            }
+            _ => return None,
+        }
+        rest = behind;
+    }
 }
 
 #[cfg(test)]
@@ -85,10 +123,33 @@ mod tests {
     }
 
     #[test]
+    fn procedures_of_fortran() {
+        for (linkage, name) in [
+            ("_QMfieldPstep", "field::step"),
+            ("_QMfieldFhostPinner", "field::host::inner"),
+            ("_QMfieldSpartPsweep", "field::part::sweep"),
+            ("_QFPinner", "inner"),
+            ("_QPsolve", "solve"),
+            ("__field_MOD_step", "field::step"),
+            ("_QQmain", "main program"),
+            ("MAIN__", "main program"),
+            // A variable, a type, and names of C.
+            ("_QMfieldEtable", "_QMfieldEtable"),
+            ("_QMfieldTcell", "_QMfieldTcell"),
+            ("_Queue", "_Queue"),
+            ("_QP", "_QP"),
+            ("__MOD_", "__MOD_"),
+            ("_Qé", "_Qé"),
+        ] {
+            assert_eq!(demangle(linkage), name);
+        }
+    }
+
+    #[test]
     fn bodies_of_parallel_regions_are_named_by_their_function() {
         assert_eq!(demangle("main.omp_outlined"), "main, parallel region");
         assert_eq!(demangle("_ZN3foo3barEi.omp_outlined_debug__"), "foo::bar(int), parallel region");
-        assert_eq!(demangle("_QQmain..omp_par"), "_QQmain, parallel region");
+        assert_eq!(demangle("_QQmain..omp_par"), "main program, parallel region");
         assert_eq!(demangle(".omp_outlined"), ".omp_outlined");
         assert_eq!(
             short_name("f(int), parallel region at line 3", "_Z1fi.omp_outlined"),

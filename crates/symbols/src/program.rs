@@ -2,11 +2,12 @@
 //! information.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memlode_trace::module::ModuleImage;
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use crate::debug::Debug;
 use crate::debug::sections::{section, separate};
@@ -77,6 +78,8 @@ pub struct ProgramFile {
     separate: Option<Arc<[u8]>>,
     debug: OnceCell<Option<Debug>>,
     frames: OnceCell<Option<FrameTables>>,
+    /// Addresses that the loader writes into the global offset table, by their places there.
+    linked: OnceCell<HashMap<u64, u64>>,
 }
 
 impl ProgramFile {
@@ -144,6 +147,7 @@ impl ProgramFile {
             separate: None,
             debug: OnceCell::new(),
             frames: OnceCell::new(),
+            linked: OnceCell::new(),
         })
     }
 
@@ -229,11 +233,38 @@ impl ProgramFile {
         self.frames.get_or_init(read).as_ref()
     }
 
+    /// The address in this file that the loader writes to a place of the global offset table, where
+    /// libraries load the addresses of their variables from; `None` if it is of another file.
+    pub(crate) fn linked(&self, place: u64) -> Option<u64> {
+        let read = || object::File::parse(&*self.bytes).ok().and_then(|image| linked(&image));
+        self.linked.get_or_init(|| read().unwrap_or_default()).get(&place).copied()
+    }
+
     fn read_debug(&self) -> Option<Debug> {
         let bytes = self.separate.as_ref().unwrap_or(&self.bytes);
         let image = object::File::parse(&**bytes).ok()?;
         Debug::load(&self.path, &|name| section(bytes, &image, name))
     }
+}
+
+/// Relocations of the global offset table (System V ABI, AMD64 supplement, 4.4.1).
+fn linked(image: &object::File<'_>) -> Option<HashMap<u64, u64>> {
+    let table = image.section_by_name(".got")?;
+    let places = table.address()..table.address().checked_add(table.size())?;
+    let symbols = image.dynamic_symbol_table();
+    let target = |relocation: &object::Relocation| {
+        let object::RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
+        match (r_type, relocation.target()) {
+            (object::elf::R_X86_64_RELATIVE, _) => u64::try_from(relocation.addend()).ok(),
+            (object::elf::R_X86_64_GLOB_DAT, object::RelocationTarget::Symbol(symbol)) => {
+                let symbol = symbols.as_ref()?.symbol_by_index(symbol).ok()?;
+                symbol.is_definition().then(|| symbol.address())
+            }
+            _ => None,
+        }
+    };
+    let relocations = image.dynamic_relocations()?.filter(|(place, _)| places.contains(place));
+    Some(relocations.filter_map(|(place, relocation)| Some((place, target(&relocation)?))).collect())
 }
 
 /// Functions and objects of the symbol tables.

@@ -25,11 +25,15 @@ struct Lazy {
     functions: OnceCell<Vec<(u64, u64, UnitOffset)>>,
 }
 
-/// A static variable.
+/// A static variable, or one of the parts that the optimiser made of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Global {
     pub name: String,
     pub kind: EntryId,
+    /// The part's first byte, of the variable's.
+    pub from: u64,
+    /// The part's bytes; `None` of a whole variable.
+    pub bytes: Option<u64>,
 }
 
 /// Facts that need all units together.
@@ -198,9 +202,13 @@ impl Index {
         }
         match entry.tag() {
             gimli::DW_TAG_variable => {
-                let Some(address) = static_address(dwarf, unit, entry) else { return };
+                let Some(parts) = static_parts(dwarf, unit, entry).filter(|parts| !parts.is_empty()) else {
+                    return;
+                };
                 let Some((Some(name), kind)) = self.name_and_type(dwarf, number, entry) else { return };
-                whole.globals.insert(address, Global { name, kind });
+                let global =
+                    |part: Part| Global { name: name.clone(), kind, from: part.from, bytes: part.bytes };
+                whole.globals.extend(parts.into_iter().map(|part| (part.address, global(part))));
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
                 let bytes = entry.attr_value(gimli::DW_AT_byte_size).ok().flatten();
@@ -253,13 +261,37 @@ impl Index {
     }
 }
 
-fn static_address(dwarf: &Dwarf, unit: &Unit, entry: &Entry<'_, '_>) -> Option<u64> {
+/// A place where a static variable lies, or a part of it.
+struct Part {
+    address: u64,
+    from: u64,
+    bytes: Option<u64>,
+}
+
+/// Parts of a variable that are read.
+const MOST_PARTS: usize = 64;
+
+/// Places of a static variable: an address, or several with the bytes that are there. Empty if it is
+/// elsewhere.
+fn static_parts(dwarf: &Dwarf, unit: &Unit, entry: &Entry<'_, '_>) -> Option<Vec<Part>> {
     let AttributeValue::Exprloc(place) = entry.attr_value(gimli::DW_AT_location).ok()?? else { return None };
     let mut operations = place.operations(unit.encoding());
-    let address = match operations.next().ok()?? {
-        Operation::Address { address } => address,
-        Operation::AddressIndex { index } => dwarf.address(unit, index).ok()?,
-        _ => return None,
-    };
-    operations.next().ok()?.is_none().then_some(address).filter(|address| *address != 0)
+    let (mut found, mut from, mut address) = (Vec::new(), 0_u64, None);
+    while let Some(operation) = operations.next().ok()? {
+        match operation {
+            Operation::Address { address: at } if address.is_none() => address = Some(at),
+            Operation::AddressIndex { index } if address.is_none() => {
+                address = Some(dwarf.address(unit, index).ok()?);
+            }
+            Operation::Piece { size_in_bits, bit_offset: None } if found.len() < MOST_PARTS => {
+                let bytes = size_in_bits / 8;
+                found.extend(address.take().map(|address| Part { address, from, bytes: Some(bytes) }));
+                from = from.checked_add(bytes)?;
+            }
+            _ => return None,
+        }
+    }
+    found.extend(address.map(|address| Part { address, from: 0, bytes: None }));
+    found.retain(|part| part.address != 0);
+    Some(found)
 }

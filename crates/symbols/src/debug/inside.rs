@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Debug;
 use super::index::EntryId;
-use super::types::{Member, Shape, TypeFacts};
+use super::types::{Descriptor, Member, Shape, TypeFacts};
 
 /// Records inside each other that are followed.
 const DEEPEST: usize = 32;
@@ -79,7 +79,7 @@ impl Debug {
         let facts = self.type_facts(kind)?;
         let is_outside = offset < 0 || offset >= i64::try_from(facts.bytes).ok()?;
         let in_tail = is_outside && self.in_tail(&facts, offset);
-        let from = if in_tail { u64::try_from(offset).ok()? } else { within(&facts, offset)? };
+        let from = if in_tail { u64::try_from(offset).ok()? } else { self.within(&facts, offset)? };
         let mut descent = Descent { debug: self, stride, visits: 0, hits: Vec::new() };
         let start = Hit {
             owner: kind,
@@ -157,7 +157,7 @@ impl Debug {
         let (Some(facts), Some(wanted)) = (self.type_facts(kind), self.type_facts(other)) else {
             return false;
         };
-        within(&facts, offset).is_some_and(|from| self.has_at(&facts, from, &wanted, 0))
+        self.within(&facts, offset).is_some_and(|from| self.has_at(&facts, from, &wanted, 0))
     }
 
     fn has_at(&self, facts: &TypeFacts, from: u64, wanted: &TypeFacts, depth: usize) -> bool {
@@ -180,7 +180,7 @@ impl Debug {
                     members.iter().filter(|member| self.size(member) > from.wrapping_sub(member.offset));
                 there.any(|member| inner(member.kind, from - member.offset))
             }
-            Shape::Pointer(_) | Shape::Plain => false,
+            Shape::Pointer(_) | Shape::Descriptor(_) | Shape::Plain => false,
         }
     }
 
@@ -264,16 +264,21 @@ impl Debug {
             })
     }
 
+    /// The offset in the object of an array that a byte is in; in an element where nobody says how many
+    /// there are.
+    fn within(&self, facts: &TypeFacts, offset: i64) -> Option<u64> {
+        let whole = match facts.shape {
+            Shape::Array(element) if facts.bytes == 0 => self.type_facts(element)?.bytes,
+            _ => facts.bytes,
+        };
+        match whole {
+            0 => u64::try_from(offset).ok(),
+            whole => Some(offset.rem_euclid(i64::try_from(whole).ok()?) as u64),
+        }
+    }
+
     fn size(&self, member: &Member) -> u64 {
         self.type_facts(member.kind).map_or(0, |facts| facts.bytes.max(1))
-    }
-}
-
-/// The offset in the object of an array that a byte is in.
-fn within(facts: &TypeFacts, offset: i64) -> Option<u64> {
-    match facts.bytes {
-        0 => u64::try_from(offset).ok(),
-        whole => Some(offset.rem_euclid(i64::try_from(whole).ok()?) as u64),
     }
 }
 
@@ -298,6 +303,7 @@ impl Descent<'_> {
         }
         match &facts.shape {
             Shape::Array(element) => self.element(here, *element, at, depth),
+            Shape::Descriptor(descriptor) => self.part(here, descriptor, at),
             Shape::Record(members) => self.members(here, members, at, depth),
             Shape::Pointer(_) | Shape::Plain => {
                 here.fits = at.from == 0 && at.count == facts.bytes;
@@ -315,6 +321,21 @@ impl Descent<'_> {
             false => inner.path += "[]",
         }
         self.visit(inner, Bytes { from, count: at.count.min(facts.bytes - from) }, depth + 1);
+    }
+
+    fn part(&mut self, mut here: Hit, descriptor: &Descriptor, at: Bytes) {
+        let holds = |(offset, _): &&(u64, &str)| at.from.checked_sub(*offset).is_some_and(|rest| rest < 8);
+        match descriptor.parts.iter().find(holds) {
+            Some((offset, name)) => {
+                here.rest = at.from - offset;
+                here.fits = here.rest == 0 && at.count == 8;
+                here.element = (*name == Descriptor::DATA).then_some(descriptor.elements);
+                here.path =
+                    if here.path.is_empty() { (*name).into() } else { format!("{}.{name}", here.path) };
+            }
+            None => here.is_gap = true,
+        }
+        self.hits.push(here);
     }
 
     /// Goes on into all members that an access touches. Of those of a union, and of the variants of an

@@ -25,8 +25,10 @@ impl Debug {
                 }
                 Shape::Pointer(_) => return Some(format!("void *{behind}")),
                 Shape::Array(element) => kind = element,
-                Shape::Record(_) | Shape::Plain if behind.is_empty() => return facts.name.clone(),
-                Shape::Record(_) | Shape::Plain => {
+                Shape::Record(_) | Shape::Descriptor(_) | Shape::Plain if behind.is_empty() => {
+                    return facts.name.clone();
+                }
+                Shape::Record(_) | Shape::Descriptor(_) | Shape::Plain => {
                     return Some(format!("{} {behind}", facts.name.as_deref()?));
                 }
             }

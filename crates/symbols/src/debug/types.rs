@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gimli::AttributeValue;
+use gimli::{AttributeValue, Operation};
 
 use super::index::EntryId;
 use super::names::plain;
@@ -16,6 +16,10 @@ const MOST_ALIASES: usize = 32;
 const STORAGE: [&str; 2] = ["__aligned_membuf<", "__aligned_buffer<"];
 /// Members of a record that are read.
 const MOST_MEMBERS: usize = 1 << 16;
+/// Bytes of the largest descriptor.
+const MOST_OFFSET: u64 = 1 << 16;
+/// Dimensions of an array that are read; Fortran has 15.
+const MOST_DIMENSIONS: usize = 64;
 
 /// A type, without the names that stand for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +39,34 @@ pub(crate) enum Shape {
     /// To an unknown type: `void *`.
     Pointer(Option<EntryId>),
     Array(EntryId),
+    /// A description of an array whose elements lie elsewhere, as Fortran's allocatable ones.
+    Descriptor(Descriptor),
     Record(Vec<Member>),
     Plain,
+}
+
+/// A description of where the elements of an array are, and how many: parts of eight bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Descriptor {
+    pub elements: EntryId,
+    /// Offsets and names of the parts.
+    pub parts: Vec<(u64, &'static str)>,
+}
+
+impl Descriptor {
+    /// The part that is the elements' address.
+    pub const DATA: &'static str = "{data}";
+    /// The parts of each dimension, by the attributes that say where they are.
+    const BOUNDS: [(gimli::DwAt, &'static str); 4] = [
+        (gimli::DW_AT_lower_bound, "{lower bound}"),
+        (gimli::DW_AT_upper_bound, "{upper bound}"),
+        (gimli::DW_AT_count, "{extent}"),
+        (gimli::DW_AT_byte_stride, "{stride}"),
+    ];
+
+    fn bytes(&self) -> u64 {
+        self.parts.iter().map(|(offset, _)| offset.saturating_add(8)).max().unwrap_or_default()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +129,14 @@ impl Debug {
                     return Some(facts(8, Shape::Pointer(target)));
                 }
                 gimli::DW_TAG_array_type => {
+                    if let Some(descriptor) = self.descriptor(number, &entry, target?) {
+                        let elements = self.type_name(descriptor.elements)?;
+                        let rank = self.dimensions(number, &entry, |_| ());
+                        return Some(TypeFacts {
+                            name: Some(format!("{elements}{}", "[]".repeat(rank.len()))),
+                            ..facts(descriptor.bytes(), Shape::Descriptor(descriptor))
+                        });
+                    }
                     let bytes = size.or_else(|| self.array_bytes(number, &entry, target?)).unwrap_or(0);
                     return Some(facts(bytes, Shape::Array(target?)));
                 }
@@ -118,11 +156,12 @@ impl Debug {
                     }
                     let is_vector = own.as_deref().is_some_and(|own| own.starts_with("RawVec<"));
                     let element = is_vector.then(|| self.argument(number, &entry)).flatten();
-                    let shape = Shape::Record(self.members(number, &entry));
+                    let (members, alignment) = self.members(number, &entry);
                     return Some(TypeFacts {
                         name: self.qualified_name(id, alias),
                         element,
-                        ..facts(size?, shape)
+                        // flang leaves out what fills the last member up.
+                        ..facts(size?.checked_next_multiple_of(alignment)?, Shape::Record(members))
                     });
                 }
                 gimli::DW_TAG_enumeration_type => {
@@ -136,25 +175,49 @@ impl Debug {
     }
 
     fn array_bytes(&self, number: usize, entry: &Entry<'_, '_>, element: EntryId) -> Option<u64> {
-        let unit = self.index().unit(&self.dwarf, number)?;
-        let mut children = unit.entries_at_offset(entry.offset()).ok()?;
-        children.next_dfs().ok()??;
-        let mut count: u64 = 1;
+        let counts = self.dimensions(number, entry, |dimension| {
+            let number =
+                |attribute| dimension.attr_value(attribute).ok().flatten().and_then(|of| of.udata_value());
+            number(gimli::DW_AT_count)
+                .or_else(|| number(gimli::DW_AT_upper_bound).and_then(|last| last.checked_add(1)))
+        });
+        let count = counts.into_iter().try_fold(1_u64, |count, elements| count.checked_mul(elements?))?;
+        count.checked_mul(self.type_facts(element)?.bytes)
+    }
+
+    /// Facts of each dimension of an array.
+    fn dimensions<T>(
+        &self,
+        number: usize,
+        entry: &Entry<'_, '_>,
+        fact: impl Fn(&Entry<'_, '_>) -> T,
+    ) -> Vec<T> {
+        let mut found = Vec::new();
+        let Some(unit) = self.index().unit(&self.dwarf, number) else { return found };
+        let Ok(mut children) = unit.entries_at_offset(entry.offset()) else { return found };
+        let _ = children.next_dfs();
         let mut depth = 0;
-        while let Some((step, child)) = children.next_dfs().ok()? {
+        while let Ok(Some((step, child))) = children.next_dfs() {
             depth += step;
-            if depth <= 0 {
+            if depth <= 0 || found.len() == MOST_DIMENSIONS {
                 break;
             }
             if child.tag() == gimli::DW_TAG_subrange_type {
-                let number =
-                    |attribute| child.attr_value(attribute).ok().flatten().and_then(|of| of.udata_value());
-                let elements = number(gimli::DW_AT_count)
-                    .or_else(|| number(gimli::DW_AT_upper_bound).and_then(|last| last.checked_add(1)))?;
-                count = count.checked_mul(elements)?;
+                found.push(fact(child));
             }
         }
-        count.checked_mul(self.type_facts(element)?.bytes)
+        found
+    }
+
+    /// The descriptor of an array whose elements are where its first word says (DWARF 5, 5.18.1).
+    fn descriptor(&self, number: usize, entry: &Entry<'_, '_>, elements: EntryId) -> Option<Descriptor> {
+        let unit = self.index().unit(&self.dwarf, number)?;
+        let mut parts = vec![(word_at(unit, entry, gimli::DW_AT_data_location)?, Descriptor::DATA)];
+        let bounds = self.dimensions(number, entry, |dimension| {
+            Descriptor::BOUNDS.map(|(attribute, name)| Some((word_at(unit, dimension, attribute)?, name)))
+        });
+        parts.extend(bounds.into_iter().flatten().flatten());
+        Some(Descriptor { elements, parts })
     }
 
     /// The first argument of a template that is a type.
@@ -175,10 +238,11 @@ impl Debug {
         None
     }
 
-    fn members(&self, number: usize, entry: &Entry<'_, '_>) -> Vec<Member> {
-        let mut found = Vec::new();
-        let Some(unit) = self.index().unit(&self.dwarf, number) else { return found };
-        let Ok(mut children) = unit.entries_at_offset(entry.offset()) else { return found };
+    /// The members of a record, and the largest alignment that one of them says, or 1.
+    fn members(&self, number: usize, entry: &Entry<'_, '_>) -> (Vec<Member>, u64) {
+        let (mut found, mut alignment) = (Vec::new(), 1);
+        let Some(unit) = self.index().unit(&self.dwarf, number) else { return (found, alignment) };
+        let Ok(mut children) = unit.entries_at_offset(entry.offset()) else { return (found, alignment) };
         let _ = children.next_dfs();
         let mut depth = 0;
         // The depth of members: those of variants lie deeper.
@@ -194,11 +258,13 @@ impl Debug {
                 gimli::DW_TAG_member | gimli::DW_TAG_inheritance if depth == own => {
                     let is_discriminant = own == 2;
                     found.extend(self.member(number, unit, child, is_discriminant));
+                    let said = child.attr_value(gimli::DW_AT_alignment).ok().flatten();
+                    alignment = said.and_then(|said| said.udata_value()).unwrap_or(1).max(alignment);
                 }
                 _ => {}
             }
         }
-        found
+        (found, alignment)
     }
 
     fn member(
@@ -229,4 +295,19 @@ impl Debug {
         let is_base = entry.tag() == gimli::DW_TAG_inheritance;
         Some(Member { name, offset, kind, is_base, is_discriminant })
     }
+}
+
+/// The offset in the object of the word that an attribute says: the object's address, perhaps a number
+/// added, and what lies there.
+fn word_at(unit: &Unit, entry: &Entry<'_, '_>, attribute: gimli::DwAt) -> Option<u64> {
+    let AttributeValue::Exprloc(expression) = entry.attr_value(attribute).ok()?? else { return None };
+    let mut operations = expression.operations(unit.encoding());
+    let mut next = || operations.next().ok().flatten();
+    let Operation::PushObjectAddress = next()? else { return None };
+    let (offset, deref) = match next()? {
+        Operation::PlusConstant { value } => (value, next()?),
+        other => (0, other),
+    };
+    let is_word = matches!(deref, Operation::Deref { size: 8, space: false, .. });
+    (is_word && next().is_none() && offset < MOST_OFFSET).then_some(offset)
 }

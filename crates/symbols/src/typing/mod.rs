@@ -136,6 +136,7 @@ impl Typing {
             (Some(debug), Some(variables)) => {
                 let known = Known {
                     debug,
+                    program,
                     is_fixed: program.is_fixed(),
                     variables: &variables,
                     by_code: by_code(debug, &code, &variables),
@@ -194,6 +195,7 @@ struct Found {
 /// All that is known of a function beforehand.
 struct Known<'a> {
     debug: &'a Debug,
+    program: &'a ProgramFile,
     /// Numbers in instructions may be addresses.
     is_fixed: bool,
     variables: &'a Variables,
@@ -349,10 +351,13 @@ impl Known<'_> {
     /// The static variable at an address.
     fn global(&self, address: u64) -> Option<Found> {
         let (at, global) = self.debug.global_before(address)?;
-        let offset = address - at;
-        let bytes = self.debug.type_facts(global.kind)?.bytes;
+        let offset = (address - at).checked_add(global.from)?;
+        let end = match global.bytes {
+            Some(bytes) => global.from.saturating_add(bytes),
+            None => self.debug.type_facts(global.kind)?.bytes,
+        };
         let name = Some(global.name.clone());
-        (offset < bytes).then_some(Found { name, kind: global.kind, offset: offset as i64 })
+        (offset < end).then_some(Found { name, kind: global.kind, offset: offset as i64 })
     }
 
     /// The variable of the frame at an offset from its canonical address. Of one that only a pointer
@@ -464,6 +469,14 @@ impl Known<'_> {
             && let Some(value) = state.slots.get(&at.wrapping_add(operand.displacement() as i64))
         {
             return *value;
+        }
+        if (operand.base(), operand.index()) == (None, None)
+            && let Some(target) = self.program.linked(operand.displacement())
+        {
+            return match self.global(target) {
+                Some(Found { kind, offset, .. }) => Value::Into(kind, offset, 0),
+                None => Value::Static,
+            };
         }
         self.pointer_at(address, operand, state)
     }

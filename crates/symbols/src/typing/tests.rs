@@ -118,6 +118,28 @@ int main(int argc, char **argv) {
 }
 "#;
 
+const PARTS: &str = r#"
+#include <stdlib.h>
+struct node { struct node *next; long key; };
+static struct { long count; struct node *first; long sum; } all;
+__attribute__((noinline)) void add(long key) {
+    struct node *node = malloc(sizeof *node);
+    node->key = key;
+    node->next = all.first;
+    all.first = node;
+    all.count++;
+}
+__attribute__((noinline)) long hot(long key) {
+    struct node *node = all.first; // struct {p.c:4}.first
+    key += node->key; // node.key
+    return key + all.count; // struct {p.c:4}.count
+}
+int main(int argc, char **argv) {
+    add(argc);
+    return (int)hot(argc + (argv[0] != 0));
+}
+"#;
+
 fn built(folder: &Path, text: &str, compiler: &str, options: &[&str]) -> ProgramFile {
     let source = folder.join(if compiler.contains("++") { "p.cpp" } else { "p.c" });
     let program = folder.join("p");
@@ -253,6 +275,50 @@ fn members_are_those_of_the_source() {
                 assert!(10 * named.count() >= 9 * memory, "{compiler} {options:?}: {found:#?}");
             }
         }
+    }
+}
+
+/// Elements of arrays that have a descriptor, of Fortran.
+#[test]
+fn descriptors_lead_to_elements() {
+    let fortran = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
+    let source = fs::read_to_string(fortran.join("grids.f90")).unwrap();
+    let expected: Vec<(u32, &str)> = (1..)
+        .zip(source.lines())
+        .filter_map(|(line, text)| Some((line, text.split_once(" ! ")?.1)))
+        .collect();
+    assert_eq!(expected.len(), 5);
+    for options in ["-O1", "-O2", "-Os"] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("grids.so");
+        let mut command = Command::new("clang-22");
+        command
+            .args([options, "-w", "-fPIC", "-shared"])
+            .arg(fortran.join("grids.ll"))
+            .arg("-o")
+            .arg(&program);
+        assert!(command.status().unwrap().success());
+        let found = touched(&ProgramFile::read(&program).unwrap(), "_QMgridsPhot");
+        for (line, data) in &expected {
+            let words = || found.iter().filter(|at| at.0 == *line).map(|(_, word)| word.as_str());
+            for data in data.split(" and ") {
+                assert!(
+                    words().any(|word| word == data),
+                    "{options}: line {line} touches {data}: {found:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// A structure whose parts the optimiser has put at places of their own.
+#[test]
+fn parts_of_a_static_variable_are_the_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = built(folder.path(), PARTS, "clang-22", &["-O2"]);
+    let found = touched(&program, "hot");
+    for (line, data) in commented(PARTS) {
+        assert!(found.contains(&(line, data.to_owned())), "line {line} touches {data}: {found:#?}");
     }
 }
 
