@@ -1,7 +1,7 @@
 //! `memlode sample`: programs that were not rebuilt. Names and errors are tested, never times.
 
 use std::collections::BTreeMap;
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -172,6 +172,36 @@ fn stacks_are_copied_where_a_program_keeps_no_frame_pointers() {
     for bad in ["dwarf,33K", "dwarf,100", "fp,2K", "lbr", ""] {
         let output = memlode().args(["sample", "--call-graph", bad, "--", "true"]).output().expect("runs");
         assert_eq!(output.status.code(), Some(2), "{bad}");
+    }
+}
+
+/// A program with frame pointers spends its time in a library without any.
+#[test]
+fn callers_that_frame_pointers_do_not_lead_to_are_said_to_be_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("work.c"), "long work(long n) { volatile long sum = 0; while (n--) sum += n; return sum; }")
+        .expect("written");
+    fs::write(at("main.c"), "long work(long); int main(void) { return work(200000000) == 1; }")
+        .expect("written");
+    for (option, is_missing) in [("-fomit-frame-pointer", true), ("-fno-omit-frame-pointer", false)] {
+        let compile = |words: &[&str]| {
+            let mut gcc = Process::new("gcc");
+            gcc.current_dir(folder.path()).args(["-g", "-O1"]).args(words);
+            assert!(gcc.status().expect("gcc runs").success());
+        };
+        compile(&[option, "-shared", "-fPIC", "work.c", "-o", "libwork.so"]);
+        compile(&["-fno-omit-frame-pointer", "main.c", "./libwork.so", "-o", "main"]);
+        let said = |how: &str| {
+            let mut sample = memlode();
+            sample.current_dir(folder.path()).args(["sample", "--call-graph", how, "--", "./main"]);
+            let output = sample.output().expect("runs");
+            assert!(output.status.success(), "{}", stderr(&output));
+            let note = "of the samples are in functions that keep no frame pointer, most of them in ";
+            stderr(&output).contains(note) && stderr(&output).contains("libwork.so: ")
+        };
+        assert_eq!(said("auto"), is_missing, "{option}");
+        assert!(!said("dwarf"), "{option}");
     }
 }
 

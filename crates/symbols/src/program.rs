@@ -227,6 +227,12 @@ impl ProgramFile {
         self.debug.get_or_init(|| self.read_debug()).as_ref()
     }
 
+    /// Returns whether the function at an address keeps its frame's address in rbp; `None` if the file has
+    /// no unwind table for it.
+    pub fn keeps_frame_pointer(&self, address: u64) -> Option<bool> {
+        self.frames()?.keeps_frame_pointer(address)
+    }
+
     /// The tables of frames; `None` if there are none.
     pub(crate) fn frames(&self) -> Option<&FrameTables> {
         let read = || FrameTables::of(&self.bytes, &object::File::parse(&*self.bytes).ok()?);

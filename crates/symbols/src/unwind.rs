@@ -142,6 +142,13 @@ impl FrameTables {
         (framed > 0).then_some(2 * kept >= framed)
     }
 
+    /// Returns whether the function at an address keeps its frame's address in rbp, where the tables
+    /// describe it.
+    pub fn keeps_frame_pointer(&self, address: u64) -> Option<bool> {
+        let tables = self.section();
+        self.description(&tables, address).map(|described| self.frame_of(&tables, &described).1)
+    }
+
     /// Returns whether a function has a frame at all, and whether it keeps its address in rbp.
     fn frame_of(&self, tables: &EhFrame<Bytes<'_>>, described: &Description<'_>) -> (bool, bool) {
         let mut context = UnwindContext::new();

@@ -12,7 +12,7 @@ use clap::{Parser, ValueEnum};
 use memlode_report::render::terminal;
 use memlode_sample::tiers::{LinuxSampling, SampledEvent, TierKind, events};
 use memlode_sample::{
-    BlockNotes, SampleSource, Sampled, Skid, attach, report, resolve, root_of, sample_events,
+    BlockNotes, SampleSource, Sampled, Skid, attach, frameless, report, resolve, root_of, sample_events,
 };
 use memlode_trace::manifest::ManifestInfo;
 use memlode_trace::sampled::SampledRecording;
@@ -34,6 +34,8 @@ const FASTEST: u64 = 20_000;
 pub const FEW: u64 = 100;
 /// From this part of the samples on, it is said that their callers lie too deep.
 const MANY_CUT: f64 = 0.05;
+/// From this part of the samples on, it is said that frame pointers do not lead to their callers.
+const MANY_FRAMELESS: f64 = 0.05;
 /// Between two looks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -188,6 +190,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
         term::note(&format!(
             "{:.0}% of the samples have callers deeper than the copied stack: copy more with --call-graph dwarf,8K",
             100.0 * cut
+        ));
+    }
+    if !args.json
+        && let Some(missing) =
+            frameless(&sampled, source.root.as_deref()).filter(|of| of.share >= MANY_FRAMELESS)
+    {
+        term::note(&format!(
+            "{:.0}% of the samples are in functions that keep no frame pointer, most of them in {}: those that \
+             called them may be missing; --call-graph dwarf finds them",
+            100.0 * missing.share,
+            missing.file
         ));
     }
     if !args.json && report.samples < FEW {
