@@ -150,7 +150,7 @@ private:
   /// Plans and emits \p F; whether there was anything to record.
   bool instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into, const Frugal &Callees,
                   const SkippedFunctions &Skipped, HiddenCalls &Hidden, DormantCalls &Calls,
-                  const AwaitedMemory &Awaited);
+                  const AwaitedMemory &Awaited, const LibcBlocks &Blocks);
 
   std::shared_ptr<Session> S;
   Place Where;
@@ -263,7 +263,7 @@ Versions sidesOf(Function &F, Form Size, FunctionAnalysisManager &FAM, const Rep
 
 bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager &FAM, Image &Into,
                                 const Frugal &Callees, const SkippedFunctions &Skipped, HiddenCalls &Hidden,
-                                DormantCalls &Calls, const AwaitedMemory &Awaited) {
+                                DormantCalls &Calls, const AwaitedMemory &Awaited, const LibcBlocks &Blocks) {
   if (prepare(F))
     FAM.invalidate(F, PreservedAnalyses::none());
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
@@ -278,7 +278,7 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
   IntrinsicRanges Operands;
   const Finder Accesses(F, TLI, Ranges, Operands, AsWritten ? registersOf(F) : Registers());
   Describer Sites(S->Names, Into.table(), S->Wanted, F);
-  Sites.learn(Accesses, S->Functions);
+  Sites.learn(Accesses, S->Functions, Blocks);
   const auto How = S->Asked.How;
   // Code as written is optimised later: that would make one of two sides, or undo the other.
   const bool Twice =
@@ -300,9 +300,9 @@ bool InstrumentPass::instrument(Function &F, Form Size, FunctionAnalysisManager 
     Stamped = makeStampBlocks(F, Sides, Repeats, FAM);
   if (!Stamped.empty())
     FAM.invalidate(F, PreservedAnalyses::none());
-  Plan P =
-      Planner(F, Sides, Accesses, S->Functions, TLI, Sites, Remarks, S->Asked.Stamps, Stamped, Looks, Awaited)
-          .plan();
+  Plan P = Planner(F, Sides, Accesses, S->Functions, Blocks, TLI, Sites, Remarks, S->Asked.Stamps, Stamped,
+                   Looks, Awaited)
+               .plan();
   if (!P.Useful) {
     dropDormant(F, Sides); // the filter leaves nothing
     return false;
@@ -400,6 +400,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
   SmallVector<Function *, 64> Recorded;
   copy_if(Functions, std::back_inserter(Recorded), [&](Function *F) { return !Skipped.contains(F); });
   openHeldAllocators(M, Recorded, S->Functions.fromFile(), FAM);
+  LibcBlocks Blocks;
+  Blocks.open(M, Recorded, FAM);
   CompiledFunctions Compiled;
   for (Function *F : Functions) {
     const char *Why = Skipped.lookup(F);
@@ -408,7 +410,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &MAM) {
       continue;
     }
     Compiled.insert(F);
-    NumFunctions += instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Skipped, Hidden, Calls, Awaited);
+    NumFunctions +=
+        instrument(*F, Costs.formOf(*F), FAM, Into, Callees, Skipped, Hidden, Calls, Awaited, Blocks);
   }
   Calls.redirect();
   markOwnDefinitions(M);

@@ -37,6 +37,11 @@ os.makedirs(out, exist_ok=True)
 source = os.path.join(os.path.dirname(__file__), "Inputs", "recorder.cpp")
 subprocess.run(["clang++-22", "-std=c++17", "-O1", "-fPIC", "-Wall", "-Werror", f"-I{root}/format/generated",
                 "-c", source, "-o", recorder], check=True)
+# The runtime's own looks at what libc has made.
+blocks = f"{out}/libc_blocks.o"
+subprocess.run(["clang-22", "-std=c11", "-D_GNU_SOURCE", "-O1", "-fPIC", "-Wall", "-Werror",
+                f"-I{root}/record/include", f"-I{root}/format/generated",
+                "-c", f"{root}/record/src/libc_blocks.c", "-o", blocks], check=True)
 
 inherited = {k: v for k, v in os.environ.items() if not k.startswith("MEMLODE_")}
 config.environment = {"PATH": inherited["PATH"], "HOME": inherited.get("HOME", "/")}
@@ -51,7 +56,7 @@ for name, command in [
     ("%names-c", f"{bin_dir}/clang -c -o /dev/null -fpass-plugin={names}"),
     ("%names-cxx", f"{bin_dir}/clang++ -c -o /dev/null -fpass-plugin={names}"),
     ("%names-opt", f"{bin_dir}/opt -disable-output -load-pass-plugin={names} -passes=memlode-names-dump"),
-    ("%link", f"{bin_dir}/clang++ {recorder} -lpthread -lm -ldl"),
+    ("%link", f"{bin_dir}/clang++ {recorder} {blocks} -lpthread -lm -ldl"),
     ("%opt", f"{bin_dir}/opt -load-pass-plugin={plugin}"),
     ("%verify", f"{bin_dir}/opt -passes=verify -disable-output"),
     ("%plugin", plugin),

@@ -16,6 +16,7 @@
  *   images.c    the program's images, and what they define
  *   start.c     what static programs do before libc is ready
  *   seal.c      programs that forbid themselves system calls
+ *   libc_blocks.c  blocks that functions of libc make
  *   extents.c   how far functions of libc look at strings
  *   fork.c      a child starts its own stream
  *   apart.c     what a child that nobody saw coming writes stays out of its parent's rings

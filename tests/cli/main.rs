@@ -28,6 +28,7 @@ mod handles;
 mod hostile;
 mod import;
 mod install;
+mod library_blocks;
 mod line_bytes;
 mod live;
 mod machine;

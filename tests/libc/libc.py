@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Every function that the machine's libc and libm export is classified: it is recorded where it is called,
-leaves the program's memory alone, or stands in a list with the reason why it is only counted.
+leaves the program's memory alone, or stands in a list with the reason why it is only counted. And every one that its
+headers declare to return a pointer, or to store one where an argument says, makes blocks that are recorded, or stands
+in a list with the reason why there are none.
 
     python3 tests/libc/libc.py [LIBRARY …]
 
-The lists are instrument/src/find/Libc.def and LibcRecorded.def. The libraries' symbols come from nm.
+The lists are instrument/src/find/Libc.def and LibcRecorded.def, LibcBlocks.def and blocks.txt. The libraries' symbols
+come from nm, and declarations from clang.
 """
 
+import fnmatch
+import json
 import pathlib
 import re
 import subprocess
@@ -14,6 +19,12 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = ROOT / "instrument/src/find"
+HEADERS = """aliases argp argz arpa/inet dirent dlfcn envz err errno error execinfo fcntl fmtmsg fnmatch fstab fts ftw
+getopt glob grp gshadow iconv ifaddrs inttypes langinfo libgen libintl link locale malloc mcheck mntent monetary mqueue
+net/if netdb netinet/ether netinet/in nl_types obstack paths poll printf pthread pty pwd regex resolv rpc/netdb sched
+search semaphore shadow signal spawn stdio stdio_ext stdlib string strings sys/auxv sys/mman sys/msg sys/sem sys/shm
+sys/socket sys/stat sys/time sys/types sys/uio syslog termios threads time ttyent uchar ucontext unistd utmp utmpx wchar
+wctype wordexp aio"""
 TYPES = ("f128", "f64x", "f32x", "f64", "f32", "f16", "f", "l", "")
 
 
@@ -43,6 +54,48 @@ def libraries() -> list[str]:
     return paths
 
 
+def handing_out() -> set[str]:
+    """The functions that headers of the machine's libc declare to return a pointer to what is not constant, or to take
+    the place of one."""
+    include = pathlib.Path("/usr/include")
+    lines = ["#define _GNU_SOURCE"]
+    for header in HEADERS.split():
+        lines += [f"#if __has_include(<{header}.h>)", f"#include <{header}.h>", "#endif"]
+    assert (include / "stdlib.h").exists(), f"no headers in {include}"
+    compiler = ["clang-22", "-x", "c", "-", "-fsyntax-only", "-w", "-Xclang", "-ast-dump=json"]
+    tree = subprocess.run(compiler, input="\n".join(lines), capture_output=True, text=True, check=True)
+    found = set()
+    for node in json.loads(tree.stdout)["inner"]:
+        if node["kind"] != "FunctionDecl":
+            continue
+        result = node["type"]["qualType"].split("(")[0].strip()
+        types = [each["type"] for each in node.get("inner", []) if each["kind"] == "ParmVarDecl"]
+        places = [t for t in types if re.search(r"\*\s*\*", t.get("desugaredQualType", t["qualType"]))]
+        if (result.endswith("*") and not result.startswith("const ")) or places:
+            found.add(node["name"])
+    return found
+
+
+def without_blocks() -> list[str]:
+    """The names in blocks.txt."""
+    text = (ROOT / "tests/libc/blocks.txt").read_text()
+    return " ".join(line for line in text.splitlines() if line.startswith("  ")).split()
+
+
+def faults_of_blocks(exported: set[str]) -> list[str]:
+    """Functions of which it is not known whether they hand out blocks."""
+    told = " ".join(re.findall(r'^\s*\{"([^"]+)"', (LISTS / "LibcBlocks.def").read_text(), re.M)).split()
+    allocators = " ".join(re.findall(r'\{"([a-z_0-9 ]+)"', (LISTS / "Allocators.cpp").read_text())).split()
+    none = without_blocks()
+    declared = handing_out() & exported
+    assert len(declared) > 300, "too few declarations"
+    faults = [f"{name}: does it hand out a block?" for name in sorted(declared - {*told, *allocators})
+              if not any(fnmatch.fnmatchcase(name, each) for each in none)]
+    faults += [f"{name} hands out blocks and stands in blocks.txt" for name in {*told, *allocators} & {*none}]
+    faults += [f"{name} hands out blocks, and libc has no such function" for name in sorted({*told} - exported)]
+    return faults
+
+
 def main() -> int:
     text = (LISTS / "Libc.def").read_text()
     quiet, told, math = (listed(text, macro) for macro in ("QUIET", "TOLD", "MATH"))
@@ -70,6 +123,7 @@ def main() -> int:
     for name in sorted(symbols):
         if not (name in exact or is_math(name) or name.startswith(stars)):
             faults.append(f"{name} is in no list")
+    faults += faults_of_blocks(symbols)
     print("\n".join(faults) if faults else f"{len(symbols)} functions of libc and libm are classified")
     return 1 if faults else 0
 

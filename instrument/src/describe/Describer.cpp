@@ -26,7 +26,7 @@ static FilterEvent::Kind kindOf(const Access &A) {
   return A.Kind == MEMLODE_KIND_LOAD ? FilterEvent::Load : FilterEvent::Store;
 }
 
-void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
+void Describer::learn(const Finder &Accesses, const Allocators &Functions, const LibcBlocks &Blocks) {
   Dependence Addresses(F);
   Parameters = Accesses.parameters(F);
   for (const Access &A : Parameters) {
@@ -44,9 +44,24 @@ void Describer::learn(const Finder &Accesses, const Allocators &Functions) {
       Values |= takesValue(A, Of->second.Named);
     }
     bool Mismatch;
-    if (auto *Call = dyn_cast<CallBase>(&I); Call && Functions.find(*Call, Mismatch))
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (Call && Functions.find(*Call, Mismatch))
       Known.try_emplace({&I, TheObject}, Learnt{Names.nameOfAllocation(*Call)});
+    if (const BlockReport *Told = Call ? Blocks.find(*Call) : nullptr; Told && Told->makes())
+      for (unsigned Number = 0; Number < Told->Anchors; ++Number)
+        Known.try_emplace({&I, TheObject + Number}, Learnt{nameOf(*Call, *Told, Number != 0)});
   }
+}
+
+Name Describer::nameOf(CallBase &Call, const BlockReport &Told, bool IsInner) {
+  if (Told.Place)
+    return Names.nameOfBlock(Call, *Told.Place, IsInner);
+  Name N = Names.nameOfAllocation(*Told.Of);
+  if (IsInner) {
+    N.Type.clear();
+    N.Variable += N.Variable.empty() ? "" : "[]";
+  }
+  return N;
 }
 
 Verdict Describer::access(const Access &A) {
@@ -72,6 +87,12 @@ Verdict Describer::allocation(CallBase &Call) {
   SiteEntry Entry;
   Entry.Kind = MEMLODE_KIND_ALLOC;
   return site(FilterEvent::Alloc, Known.at({&Call, TheObject}).Named, Entry);
+}
+
+Verdict Describer::block(CallBase &Call, unsigned Number) {
+  SiteEntry Entry;
+  Entry.Kind = MEMLODE_KIND_ALLOC;
+  return site(FilterEvent::Alloc, Known.at({&Call, TheObject + Number}).Named, Entry);
 }
 
 Verdict Describer::release(CallBase &Call) {

@@ -11,6 +11,7 @@
 #include "describe/SiteTable.h"
 #include "find/Allocators.h"
 #include "find/Finder.h"
+#include "find/LibcBlocks.h"
 #include "names/Names.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -34,13 +35,15 @@ public:
   /// Takes the names of everything that \p Accesses and \p Functions find, and the origins of
   /// addresses, before the function is changed: where two versions of a value have been joined, it
   /// is harder to find what a pointer points to.
-  void learn(const Finder &Accesses, const Allocators &Functions);
+  void learn(const Finder &Accesses, const Allocators &Functions, const LibcBlocks &Blocks);
 
   Verdict access(const Access &A);
   /// Stores that were made to pass arguments to the function.
   llvm::ArrayRef<Access> parameters() const { return Parameters; }
   /// A call that makes an object.
   Verdict allocation(llvm::CallBase &Call);
+  /// Blocks of the kind \p Number that \p Call says are made.
+  Verdict block(llvm::CallBase &Call, unsigned Number);
   /// A call that ends one.
   Verdict release(llvm::CallBase &Call);
   /// Counts something of the function that is not recorded, by MEMLODE_LEFT_OUT_*.
@@ -60,6 +63,7 @@ private:
     unsigned Flags = 0; ///< MEMLODE_FLAG_* of what the address depends on
   };
 
+  Name nameOf(llvm::CallBase &Call, const BlockReport &Told, bool IsInner);
   Verdict site(FilterEvent::Kind Kind, const Name &N, SiteEntry Entry);
   unsigned leftOutBy(FilterEvent::Kind Kind, const llvm::DISubprogram *Source, llvm::StringRef Type);
   bool takesValue(const Access &A, const Name &N);

@@ -50,6 +50,10 @@ public:
     PromoteMemToReg({Here.variable()}, DT);
     for (Instruction *Load : Reloads)
       RecursivelyDeleteTriviallyDeadInstructions(Load);
+    for (const ReportStep &S : P.Reports) {
+      IRBuilder<> B(S.Call);
+      S.Call->setArgOperand(S.Argument, Stored.anchor(B, S.Segment));
+    }
     for (const DormantStep &S : P.Dormant)
       Calls.whileDormant(*S.Call, P.Segments[S.Segment].Ops.back(), S.Segment);
   }

@@ -1,6 +1,7 @@
 //===- LibcAccesses.cpp ---------------------------------------------------===//
 
 #include "find/LibcAccesses.h"
+#include "find/LibcBlocks.h"
 
 #include "memlode_format.h"
 
@@ -342,7 +343,8 @@ Value *stringBytes(IRBuilder<> &B, Value *Own, Value *Start) {
 /// Gives \p Named, which is called like a function of the library, its second name: one of \p Address.
 static void markOwn(Module &M, GlobalValue &Named, Constant *Address) {
   const StringRef Plain = GlobalValue::dropLLVMManglingEscape(Named.getName());
-  if (Named.hasAvailableExternallyLinkage() || Named.hasLocalLinkage() || !rowsByName().contains(Plain))
+  if (Named.hasAvailableExternallyLinkage() || Named.hasLocalLinkage() ||
+      !(rowsByName().contains(Plain) || handsOutBlocks(Plain)))
     return;
   const std::string Name = (OwnPrefix + Plain).str();
   GlobalValue *Referred = M.getNamedValue(Name);

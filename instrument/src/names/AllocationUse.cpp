@@ -21,6 +21,15 @@ class Search {
 public:
   Search(CallBase &Call, PointerWalk &Walk, TypeNames &Types) : Call(Call), Walk(Walk), Types(Types) {}
 
+  /// The variable or member that \p Place is has the pointer.
+  AllocationUse run(const Value &Place) {
+    if (std::optional<Reading> R = Walk.read(&Place, pointer())) {
+      const auto To = R->At.Indirect ? std::nullopt : TypeNames::pointee(R->Found.Leaf);
+      offer(FromStore, To.value_or(nullptr), R->At.Text, R->Found.Member);
+    }
+    return Best;
+  }
+
   AllocationUse run() {
     if (auto *Site = dyn_cast_or_null<DIType>(Call.getMetadata("heapallocsite")))
       offer(FromSite, Site);
@@ -148,12 +157,17 @@ private:
           push(L, 0);
   }
 
-  void described(const Value *Descriptor) {
+  /// An access of a pointer, by the call.
+  AccessShape pointer() const {
     AccessShape Data;
     Data.I = &Call;
     Data.Bytes = Data.ElementBytes = 8;
     Data.Kind = ValueKind::Pointer;
-    std::optional<Reading> R = Walk.read(Descriptor, Data);
+    return Data;
+  }
+
+  void described(const Value *Descriptor) {
+    std::optional<Reading> R = Walk.read(Descriptor, pointer());
     StringRef Member = R ? StringRef(R->Found.Member) : "";
     if (Member.consume_back(DescriptorData))
       if (auto To = TypeNames::pointee(R->Found.Leaf))
@@ -192,6 +206,10 @@ private:
 
 AllocationUse useOf(CallBase &Call, PointerWalk &Walk, TypeNames &Types) {
   return Search(Call, Walk, Types).run();
+}
+
+AllocationUse useOf(CallBase &Call, Value &Place, PointerWalk &Walk, TypeNames &Types) {
+  return Search(Call, Walk, Types).run(Place);
 }
 
 } // namespace memlode

@@ -16,5 +16,8 @@ struct AllocationUse {
 
 AllocationUse useOf(llvm::CallBase &Call, PointerWalk &Walk, TypeNames &Types);
 
+/// The use of a block whose address \p Call has stored at \p Place.
+AllocationUse useOf(llvm::CallBase &Call, llvm::Value &Place, PointerWalk &Walk, TypeNames &Types);
+
 } // namespace memlode
 #endif

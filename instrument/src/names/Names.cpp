@@ -92,6 +92,7 @@ struct NameBook::Impl {
   Walked walk(Value *Pointer, const AccessShape &A);
   Name decide(ArrayRef<Entry> Filed, const AccessShape &A, Value *Pointer);
   Name allocation(CallBase &Call);
+  Name named(AllocationUse U);
   void held(Name &N, const AccessShape &A, Value *Pointer);
   bool scalar(Name &N, const AccessShape &A);
 };
@@ -414,8 +415,9 @@ Name NameBook::nameOf(Instruction &I, Value *Pointer, Direction D, uint64_t Byte
 
 //===- Allocations --------------------------------------------------------===//
 
-Name NameBook::Impl::allocation(CallBase &Call) {
-  AllocationUse U = useOf(Call, *Walk, *Types);
+Name NameBook::Impl::allocation(CallBase &Call) { return named(useOf(Call, *Walk, *Types)); }
+
+Name NameBook::Impl::named(AllocationUse U) {
   Name N;
   N.Variable = std::move(U.Variable);
   N.Member = std::move(U.Member);
@@ -449,6 +451,21 @@ Name NameBook::nameOfAllocation(CallBase &Call) {
   N.Approximate = L.Approximate;
   if (N.Variable.empty() && N.Type.empty() && !L.At)
     N.Evidence = MEMLODE_EVIDENCE_NONE;
+  return N;
+}
+
+Name NameBook::nameOfBlock(CallBase &Call, Value &Place, bool IsInner) {
+  P->enter(*Call.getFunction());
+  AllocationUse U = useOf(Call, Place, *P->Walk, *P->Types);
+  if (IsInner) {
+    U.Variable += U.Member.empty() && !U.Variable.empty() ? "[]" : "";
+    U.Member += U.Member.empty() ? "" : "[]";
+    U.Element = TypeNames::strip(TypeNames::pointee(U.Element).value_or(nullptr));
+  }
+  Name N = P->named(std::move(U));
+  const Lines::Line L = P->Where->of(Call);
+  N.Location = L.At;
+  N.Approximate = L.Approximate;
   return N;
 }
 

@@ -57,6 +57,10 @@ public:
   /// destination.
   Name nameOfAllocation(llvm::CallBase &Call);
 
+  /// Names the block whose address \p Call has stored at \p Place; \p IsInner: blocks to which that one's
+  /// elements lead.
+  Name nameOfBlock(llvm::CallBase &Call, llvm::Value &Place, bool IsInner);
+
   /// The names of the types of \p M, the current module.
   TypeNames &types(llvm::Module &M);
   /// Returns the uses of members' addresses in the unoptimised module.

@@ -320,6 +320,8 @@ void Planner::returned(Instruction &I, Instruction *After) {
     sync(After, atomicObject(*Call), MEMLODE_SYNC_ACQUIRE);
   if (const Allocator *A = allocatorOf(*Call))
     allocated(*Call, *A, After);
+  if (const BlockReport *Told = Blocks.find(*Call))
+    reported(*Call, *Told);
   for (const Access &A : Accesses.find(I).Accesses)
     if (A.Behind)
       access(A);
@@ -390,9 +392,43 @@ void Planner::allocated(CallBase &Call, const Allocator &A, Instruction *After) 
   add(std::move(O));
 }
 
+/// A segment that the recorder writes: a stamp, and an object that comes or goes. The words are its affair.
+static Segment ofReport(uint8_t Code, uint32_t Site) {
+  Segment S;
+  S.Ops.resize(2);
+  S.Ops[0].Code = MEMLODE_OP_STAMP;
+  S.Ops[0].Words = {{Word::How::LooseStamp}};
+  S.Ops[1].Code = Code;
+  S.Ops[1].Site = Site;
+  S.Ops[1].Words.resize(Code == MEMLODE_OP_FREE ? 1 : Code == MEMLODE_OP_ALLOC ? 2 : 3);
+  return S;
+}
+
+/// Plans the records of blocks that \p Call says are there or gone.
+void Planner::reported(CallBase &Call, const BlockReport &Told) {
+  for (unsigned Number = 0; Number < Told.Anchors; ++Number) {
+    const Verdict V = Told.makes() ? Sites.block(Call, Number) : Sites.release(Call);
+    if (!wanted(V, Call))
+      continue;
+    ++NumAllocations;
+    Made.Useful = true;
+    Made.Reports.push_back(
+        {&Call, LibcBlocks::FirstAnchor + Number, static_cast<unsigned>(Made.Segments.size())});
+    Made.Segments.push_back(ofReport(Told.Code, V.Site));
+    Open = false;
+  }
+}
+
 /// Plans the record of objects that \p Copy, the dormant side's copy of \p Call, makes or ends. Its
 /// stamp orders it with records of other threads.
 void Planner::whileDormant(CallBase &Call, CallBase &Copy) {
+  if (Blocks.find(Call)) {
+    const std::vector<ReportStep> Known = Made.Reports;
+    for (const ReportStep &S : Known)
+      if (S.Call == &Call)
+        Made.Reports.push_back({&Copy, S.Argument, S.Segment});
+    return;
+  }
   bool Mismatch;
   const Allocator *A = Functions.find(Call, Mismatch);
   // Nothing fits between a call that has to be in tail position and its return.

@@ -24,6 +24,7 @@
 #include "describe/Describer.h"
 #include "find/Allocators.h"
 #include "find/Finder.h"
+#include "find/LibcBlocks.h"
 #include "plan/LongLoops.h"
 #include "plan/SyncPoints.h"
 #include "plan/WaitingLoops.h"
@@ -163,10 +164,19 @@ struct DormantStep {
   unsigned Segment = 0;           ///< of a stamp and an op, in which no address is derived
 };
 
+/// A call that says which blocks libc made: it is given the anchor of a segment of a stamp and an op, which
+/// it records itself.
+struct ReportStep {
+  llvm::CallBase *Call = nullptr;
+  unsigned Argument = 0; ///< the place of the anchor
+  unsigned Segment = 0;
+};
+
 struct Plan {
   std::vector<Segment> Segments;
   std::vector<BlockPlan> Blocks; ///< reachable blocks in reverse post-order
   std::vector<DormantStep> Dormant;
+  std::vector<ReportStep> Reports;
 
   /// True if there is anything to record: an access, or a call that may record.
   bool Useful = false;
@@ -182,9 +192,10 @@ llvm::Instruction *lastEffect(const llvm::Instruction &Before);
 class Planner {
 public:
   Planner(llvm::Function &F, const Versions &Sides, const Finder &Accesses, const Allocators &Functions,
-          const llvm::TargetLibraryInfo &TLI, Describer &Sites, llvm::OptimizationRemarkEmitter &Remarks,
-          bool Stamps, const StampBlocks &Stamped, const Polls &Looks, const AwaitedMemory &Awaited)
-      : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), TLI(TLI), Sites(Sites),
+          const LibcBlocks &Blocks, const llvm::TargetLibraryInfo &TLI, Describer &Sites,
+          llvm::OptimizationRemarkEmitter &Remarks, bool Stamps, const StampBlocks &Stamped,
+          const Polls &Looks, const AwaitedMemory &Awaited)
+      : F(F), Sides(Sides), Accesses(Accesses), Functions(Functions), Blocks(Blocks), TLI(TLI), Sites(Sites),
         Remarks(Remarks), Frames(Sites.frames()), Stamps(Stamps), Stamped(Stamped), Looks(Looks),
         Awaited(Awaited) {}
 
@@ -203,6 +214,7 @@ private:
   void released(llvm::CallBase &Call);
   void returned(llvm::Instruction &I, llvm::Instruction *After);
   void allocated(llvm::CallBase &Call, const Allocator &A, llvm::Instruction *After);
+  void reported(llvm::CallBase &Call, const BlockReport &Told);
   void whileDormant(llvm::CallBase &Call, llvm::CallBase &Copy);
   void frame(uint8_t Code, llvm::Instruction *Before);
   void stamp(llvm::Instruction *Before, Word::How How);
@@ -221,6 +233,7 @@ private:
   const Versions &Sides;
   const Finder &Accesses;
   const Allocators &Functions;
+  const LibcBlocks &Blocks;
   const llvm::TargetLibraryInfo &TLI;
   Describer &Sites;
   llvm::OptimizationRemarkEmitter &Remarks;

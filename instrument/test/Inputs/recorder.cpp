@@ -273,6 +273,9 @@ private:
         else
           printf(" %llu", (unsigned long long)At[I]);
       place(Table, Table.Sites.at(O.Site));
+      if (getenv("MEMLODE_TEST_PRINT")[0] == 'a')
+        printf(" @%llx @%llx", (unsigned long long)At[0],
+               (unsigned long long)(O.Code == MEMLODE_OP_REALLOC ? At[2] : 0));
       printf("\n");
     }
     At += Words;
