@@ -15,8 +15,8 @@ pub fn without_hash(linkage: &str) -> String {
     rustc_demangle::try_demangle(linkage).map_or_else(|_| linkage.to_string(), |name| format!("{name:#}"))
 }
 
-/// The ends of the names of functions that clang and flang make of the bodies of OpenMP's regions.
-const PARALLEL: [&str; 2] = [".omp_outlined", "..omp_par"];
+/// The ends of the names of functions that clang, flang and GCC make of the bodies of OpenMP's regions.
+const PARALLEL: [&str; 3] = [".omp_outlined", "..omp_par", "._omp_fn."];
 
 /// Words between the name of a parallel region and the line where it begins.
 const REGION_LINE: &str = " at line ";
@@ -150,6 +150,7 @@ mod tests {
         assert_eq!(demangle("main.omp_outlined"), "main, parallel region");
         assert_eq!(demangle("_ZN3foo3barEi.omp_outlined_debug__"), "foo::bar(int), parallel region");
         assert_eq!(demangle("_QQmain..omp_par"), "main program, parallel region");
+        assert_eq!(demangle("__field_MOD_step._omp_fn.1"), "field::step, parallel region");
         assert_eq!(demangle(".omp_outlined"), ".omp_outlined");
         assert_eq!(
             short_name("f(int), parallel region at line 3", "_Z1fi.omp_outlined"),
