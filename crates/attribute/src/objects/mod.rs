@@ -199,6 +199,9 @@ impl Objects {
     fn look(&mut self, address: u64) -> Option<ClassId> {
         let (answer, is_of_page) = self.owner(address, |slot| self.class(slot).0);
         self.found.keep(address, answer, is_of_page);
+        if let Some((base, end)) = self.granules_around(address).filter(|_| answer < SHARED) {
+            self.found.set(base, end, answer);
+        }
         match answer {
             NOBODY => None,
             SHARED => self.find(address).map(|slot| self.class(slot)),
@@ -344,7 +347,21 @@ impl Objects {
     fn look_for_slot(&mut self, address: u64) -> Option<BlockSlot> {
         let (answer, is_of_page) = self.owner(address, |slot| slot.0);
         self.slots.keep(address, answer, is_of_page);
+        if let Some((base, end)) = self.granules_around(address).filter(|_| answer < SHARED) {
+            self.slots.set(base, end, answer);
+        }
         self.find(address)
+    }
+
+    /// Returns where the granules that the small block with an address has to itself begin and end, if
+    /// nothing else begins in it: all of them are known at once.
+    fn granules_around(&self, address: u64) -> Option<(u64, u64)> {
+        let slot = self.pages.get(&(address / PAGE)).and_then(|page| page.find(granule(address)))?;
+        let Block { base, bytes, .. } = *self.blocks.get(slot.0 as usize)?;
+        let is_alone = |end: u64| self.large.range(base..end).next().is_none();
+        let first = base.checked_next_multiple_of(GRANULE)?;
+        let last = (base + bytes) / GRANULE * GRANULE;
+        (self.contains(slot, address) && first < last && is_alone(base + bytes)).then_some((first, last))
     }
 
     #[inline]
