@@ -98,6 +98,7 @@ fn costs(costs: &Costs) -> Value {
         ("read_line_cycles", costs.read_line_cycles),
         ("write_line_cycles", costs.write_line_cycles),
         ("window_instructions", costs.window_instructions),
+        ("increment_cycles", costs.increment_cycles),
         ("atomic_cycles", costs.atomic_cycles),
         ("fence_cycles", costs.fence_cycles),
         ("mispredict_cycles", costs.mispredict_cycles),

@@ -349,6 +349,7 @@ fn pace(costs: &SharingCosts, machine: &Machine) -> Pace {
         arrival: ticks(arrival),
         usable: ticks(usable.min(arrival)),
         instruction: ticks(machine.costs.instruction_cycles.value).max(1),
+        increment: ticks(machine.costs.increment_cycles.value),
         atomic: ticks(machine.costs.atomic_cycles.value),
         fence: ticks(machine.costs.fence_cycles.value),
         // Half the core's did best in the study behind the model.

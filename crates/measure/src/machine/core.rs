@@ -136,6 +136,7 @@ impl Core {
         samples.read_line.push(self.reads.read_line(buffer));
         samples.write_line.push(self.writes.write_line(&self.written));
         samples.touches.extend(Touches::measure());
+        samples.increment.push(kernels::increment());
         samples.atomic.push(sharing::addition());
         samples.fence.push(sharing::fenced_store());
     }

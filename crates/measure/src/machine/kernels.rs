@@ -51,6 +51,21 @@ pub fn cycle() -> f64 {
     step / 3.0
 }
 
+/// Nanoseconds from one increment of a word in memory to the next, as compilers make of a counter. Some cores that rename
+/// memory take several times as long for it as for an addition of a constant.
+pub fn increment() -> f64 {
+    const LOOPS: u64 = 2_000;
+    let mut word = 0_u64;
+    sample(LOOPS * 100, || {
+        for _ in 0..LOOPS {
+            // SAFETY: the address is that of a word of this function.
+            unsafe {
+                asm!(".rept 100", "inc qword ptr [{p}]", ".endr", p = in(reg) &raw mut word, options(nostack));
+            }
+        }
+    })
+}
+
 /// A chain of pointers that is followed a few thousand steps at a time.
 pub struct Chase<'a> {
     at: *const *const u8,

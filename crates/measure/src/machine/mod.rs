@@ -175,6 +175,7 @@ struct Samples {
     write_line: Vec<f64>,
     /// Times of first touches; empty for rounds without memory for them.
     touches: Vec<Touches>,
+    increment: Vec<f64>,
     atomic: Vec<f64>,
     fence: Vec<f64>,
     /// Costs of each pair of processors.
@@ -251,6 +252,8 @@ impl Samples {
             out.note("write_line_cycles", &samples, assumed.write_line_cycles.value);
         out.machine.costs.window_instructions =
             out.note("window_instructions", &self.window, assumed.window_instructions.value);
+        out.machine.costs.increment_cycles =
+            out.note("increment_cycles", &in_cycles(&self.increment), assumed.increment_cycles.value);
         out.machine.costs.atomic_cycles =
             out.note("atomic_cycles", &in_cycles(&self.atomic), assumed.atomic_cycles.value);
         out.machine.costs.fence_cycles =
@@ -389,6 +392,7 @@ mod tests {
                 .into_iter()
                 .map(|by| Touches { small: 564.0 * by, huge: 33_268.0 * by })
                 .collect(),
+            increment: rounds(3.5),
             atomic: rounds(9.0),
             fence: rounds(16.0),
             pairs: vec![pair(100.0), pair(40.0), pair(45.0)],
@@ -438,6 +442,7 @@ mod tests {
             (80.0, 200.0)
         );
         assert_eq!((costs.atomic_cycles.value, costs.fence_cycles.value), (18.0, 32.0));
+        assert!(costs.increment_cycles.value == 7.0 && costs.increment_cycles.is_measured());
         assert_eq!((costs.fault_cycles.value, costs.zeroed_line_cycles.value), (1000.0, 2.0));
         assert!(costs.fault_cycles.is_measured());
         assert!(costs.forwards_waiting_stores() && !machine.costs.forwards_waiting_stores());

@@ -75,7 +75,7 @@ impl Alone {
         if step.act == Act::Increment {
             let chain = self.chain.entry((step.line, step.bytes)).or_default();
             self.clock = self.clock.max(*chain);
-            done = self.clock + fixed::INCREMENT;
+            done = self.clock + pace.increment;
             *chain = done;
         }
         let leaves = done.max(self.retired);

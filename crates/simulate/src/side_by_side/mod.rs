@@ -65,6 +65,9 @@ pub struct Pace {
     pub usable: Ticks,
     /// An instruction.
     pub instruction: Ticks,
+    /// Load, add and store of a word that is there, from one to the next: less than a cycle or two on
+    /// a core that renames memory, else the way through the store buffer.
+    pub increment: Ticks,
     /// An atomic operation on a line that is there.
     pub atomic: Ticks,
     /// A fence.
@@ -90,17 +93,15 @@ pub(crate) mod fixed {
     pub const COMMIT: Ticks = CYCLE / 2;
     /// Time from one retired instruction to the next.
     pub const RETIRE: Ticks = 120;
-    /// Load, add and store of a word that is there.
-    pub const INCREMENT: Ticks = CYCLE + CYCLE / 2;
-    /// The same where the line is away, and the store buffer has the word: 5 cycles to forward it
-    /// and one to add. A core that renames memory is faster while the line is there
-    /// ([`INCREMENT`]), but was not when it was fought for.
+    /// Load, add and store of a word where the line is away, and the store buffer has the word: 5
+    /// cycles to forward it and one to add. A core that renames memory is faster while the line is
+    /// there ([`super::Pace::increment`]), but was not when it was fought for. None is faster.
     pub const INCREMENT_OF_FORWARDED: Ticks = 6 * CYCLE;
     /// Time after a store has reached its line during which loads of the same bytes were begun
     /// earlier, on a core that forwards: issue runs ahead of commitment by a pipeline's length,
     /// which the model does not have.
     pub const AT_HAND: Ticks = 40 * CYCLE;
-    /// The same where the line has just come.
+    /// Load, add and store where the line has just come, at least.
     pub const INCREMENT_OF_ARRIVED: Ticks = 8 * CYCLE;
 }
 

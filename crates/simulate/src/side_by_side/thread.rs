@@ -365,14 +365,16 @@ impl Thread {
             Act::Load if self.takes_own(step, t) => t,
             Act::Increment if self.takes_own(step, t) => {
                 let is_here = shared.lines[step.line as usize].is_writable(self.number, t);
-                let takes = if is_here { fixed::INCREMENT } else { fixed::INCREMENT_OF_FORWARDED };
+                let at_least = if is_here { 0 } else { fixed::INCREMENT_OF_FORWARDED };
+                let takes = self.pace.increment.max(at_least);
                 self.chain.insert((step.line, step.bytes), t + takes);
                 t + takes
             }
             Act::Load => self.request(step, stores_soon, t, shared),
             Act::Increment => {
                 let arrival = self.request(step, true, t, shared);
-                let takes = if arrival > t { fixed::INCREMENT_OF_ARRIVED } else { fixed::INCREMENT };
+                let at_least = if arrival > t { fixed::INCREMENT_OF_ARRIVED } else { 0 };
+                let takes = self.pace.increment.max(at_least);
                 self.chain.insert((step.line, step.bytes), arrival + takes);
                 arrival + takes
             }

@@ -265,7 +265,7 @@ impl Machine {
             Act::Increment if takes_own => {
                 let rights = self.rights.get(&(step.line, x));
                 let here = self.private || rights.is_some_and(|mine| mine[2] <= t && t < mine[3]);
-                let done = t + if here { CYCLE * 3 / 2 } else { 6 * CYCLE };
+                let done = t + if here { self.pace.increment } else { self.pace.increment.max(6 * CYCLE) };
                 self.threads[x].chain.insert((step.line, step.bytes), done);
                 done
             }
@@ -275,7 +275,8 @@ impl Machine {
             }
             Act::Increment => {
                 let arrival = self.request(x, step.line, true, t);
-                let done = arrival + if arrival > t { 8 * CYCLE } else { CYCLE * 3 / 2 };
+                let slow = arrival > t && self.pace.increment < 8 * CYCLE;
+                let done = arrival + if slow { 8 * CYCLE } else { self.pace.increment };
                 self.threads[x].chain.insert((step.line, step.bytes), done);
                 done
             }
