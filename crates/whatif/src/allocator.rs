@@ -105,6 +105,12 @@ impl AllocatorModel {
         }
     }
 
+    /// The address of a block, if it is the first one.
+    pub(crate) fn first_place(mut self, bytes: u64) -> u64 {
+        self.make(ThreadId(0), 0, bytes, 16);
+        self.place(0)
+    }
+
     /// A random number below a bound; 0 without a seed.
     fn below(&mut self, bound: u64) -> u64 {
         self.random.as_mut().map_or(0, |random| random.random_range(0..bound))

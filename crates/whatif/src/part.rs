@@ -5,7 +5,7 @@
 //! each level, and as many are first touches of fresh memory.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use memlode_attribute::{
     CostModel, Counts, HeapCall, Parallelism, Profile, Source, UnderEdit, has_gaps, heap_calls, heap_calls_in,
@@ -15,13 +15,16 @@ use memlode_simulate::MAX_LEVELS;
 use memlode_trace::sites::SiteId;
 use rustc_hash::FxHashMap;
 
-use crate::allocator::AllocatorModel;
+use crate::allocator::{AllocatorModel, MAPPED};
 use crate::cost::Cycles;
 use crate::fresh::FreshMemory;
 use crate::moved::Moved;
 use crate::placement::{Footprint, place_calls};
 use crate::plan::Plan;
 use crate::predict::{Predictor, Unpredictable};
+
+/// Seeds that are looked through for a place in a line.
+const SEEDS: u64 = 64;
 
 /// A part of a trace, and what was counted of it.
 pub struct TracePart {
@@ -34,8 +37,8 @@ pub struct TracePart {
     calls: Vec<HeapCall>,
     /// Its cycles as it is.
     pub cycles: Cycles,
-    /// Its cycles when its blocks are placed by the model, as those of candidates are.
-    pub placed: Cycles,
+    /// Its cycles when its blocks are placed by the model, once they are known.
+    placed: OnceLock<Cycles>,
     /// Fresh memory as it is: that of all of the trace where stretches are spread over it.
     fresh: FreshMemory,
     /// The part of the kernel's work for it that is charged to this many accesses.
@@ -108,15 +111,35 @@ impl TracePart {
             is_whole,
             calls,
             cycles: Cycles::default(),
-            placed: Cycles::default(),
+            placed: OnceLock::new(),
             fresh,
             fresh_share,
             parallelism: costs.parallelism().clone(),
             touched: is_spread.then(|| costs.touched_bytes()),
         };
         part.cycles = part.cycles_of(predictor, &profile, &Plan::default(), None);
-        part.placed = part.under(predictor, &Plan::default(), None)?;
         Ok(part)
+    }
+
+    /// Its cycles when its blocks are placed by the model, as those of candidates are.
+    ///
+    /// # Errors
+    /// Those of a replay.
+    pub fn placed(&self, predictor: &Predictor<'_>) -> Result<Cycles, Unpredictable> {
+        if let Some(&placed) = self.placed.get() {
+            return Ok(placed);
+        }
+        let placed = self.under(predictor, &Plan::default(), None)?;
+        Ok(*self.placed.get_or_init(|| placed))
+    }
+
+    /// Seeds of placements by their number, as [`seeds`] has them for its first block of the heap.
+    pub(crate) fn seeds(&self, numbers: Range<u64>, line_bytes: u64) -> Vec<u64> {
+        let first = self.calls.iter().filter_map(|call| call.made.as_ref()).find(|made| made.bytes < MAPPED);
+        match first {
+            Some(first) => seeds((first.base, first.bytes), numbers, line_bytes),
+            None => numbers.collect(),
+        }
     }
 
     /// Its source, and how many chunks of it are replayed.
@@ -199,6 +222,21 @@ impl Stretches {
     }
 }
 
+/// Seeds of placements by their number, of a heap with this first block: it begins as many quarters of a
+/// line behind its own place in one as the number says, modulo 4. What lies across lines changes with
+/// that, which is most of what placement changes.
+fn seeds((base, bytes): (u64, u64), numbers: Range<u64>, line_bytes: u64) -> Vec<u64> {
+    let quarter = |address: u64| address % line_bytes / (line_bytes / 4).max(1);
+    let quarters: Vec<u64> =
+        (0..SEEDS).map(|seed| quarter(AllocatorModel::new(Some(seed)).first_place(bytes))).collect();
+    let seed_of = |number: u64| {
+        let wanted = (quarter(base) + number) % 4;
+        let mut seeds = (0..SEEDS).zip(&quarters).filter(|&(_, &quarter)| quarter == wanted);
+        seeds.nth(number as usize / 4).map_or(number, |(seed, _)| seed)
+    };
+    numbers.map(seed_of).collect()
+}
+
 /// The chunks with which a trace begins, until they have a number of accesses.
 fn beginning(accesses: &[u64], most: u64) -> Vec<Range<usize>> {
     let before = accesses.iter().scan(0, |sum: &mut u64, &of_chunk| {
@@ -275,6 +313,17 @@ mod tests {
         let before = counts;
         whole.tell(SiteId(8), &mut counts, 3);
         assert_eq!(counts, before);
+    }
+
+    #[test]
+    fn placements_begin_at_each_quarter_of_a_line() {
+        for base in [0x1000_02a0, 0x1000_02b0, 0x1000_02c0, 0x1000_02f0] {
+            let seeds = seeds((base, 24), 0..8, 64);
+            let away = |seed: &u64| (AllocatorModel::new(Some(*seed)).first_place(24) - base) % 64;
+            assert_eq!(seeds.iter().map(away).collect::<Vec<_>>(), [0, 16, 32, 48, 0, 16, 32, 48]);
+            let distinct: std::collections::BTreeSet<u64> = seeds.into_iter().collect();
+            assert_eq!(distinct.len(), 8);
+        }
     }
 
     #[test]

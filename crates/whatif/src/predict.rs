@@ -20,14 +20,15 @@ use crate::cost::Cycles;
 use crate::fresh::FreshMemory;
 use crate::host::Host;
 use crate::moved::Moved;
-use crate::noise::{Noise, Pairs};
+use crate::noise::{Look, Noise, Pairs};
 use crate::part::TracePart;
 use crate::placement::{Allocators, Footprint, place, place_calls};
 use crate::plan::Plan;
 use crate::side_by_side::SideBySide;
 
-/// Placements of the same objects that are tried to see what placement alone changes.
-pub const PLACEMENTS: usize = 20;
+/// Placements of the same objects that are tried to see what placement alone changes: two for each
+/// quarter of a line at which the heap may begin, as others of the same quarter hardly differ.
+const PLACEMENTS: u64 = 8;
 
 /// Allocation calls that are kept at most, in some 150 MB: those of programs with more are read again.
 const MOST_CALLS: usize = 1 << 20;
@@ -248,25 +249,29 @@ impl Predictor<'_> {
     ///
     /// # Errors
     /// That the machine cannot be simulated.
-    pub fn noise(&self, part: &TracePart) -> Result<Noise, Unpredictable> {
+    pub fn noise(&self, part: &TracePart, look: Look) -> Result<Noise, Unpredictable> {
         let plain = Plan::default();
-        let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
+        let seeds: Vec<u64> = match look {
+            Look::First => part.seeds(1..4, self.machine.line_bytes.into()),
+            Look::Close => part.seeds(0..PLACEMENTS, self.machine.line_bytes.into()),
+        };
         let placed = side_by_side(self, &seeds, |predictor, &seed| part.under(predictor, &plain, Some(seed)));
         let run: Result<Vec<f64>, Unpredictable> =
             placed.into_iter().map(|cycles| Ok(cycles?.run / part.cycles.run.max(1.0))).collect();
         Ok(Noise { chunks: part.chunks(), accesses: part.accesses, run: run? })
     }
 
-    /// Finds what a plan changes on a part of the trace, by placement.
+    /// Finds what a plan changes on a part of the trace, by placement: `noise` are the runs without it,
+    /// looked at closely.
     ///
     /// # Errors
     /// That the machine cannot be simulated, or the blocks not be placed.
-    pub fn pairs(&self, plan: &Plan, part: &TracePart) -> Result<Pairs, Unpredictable> {
-        let plain = Plan::default();
-        let seeds: Vec<u64> = (0..PLACEMENTS as u64).collect();
-        let ratios = side_by_side(self, &seeds, |predictor, &seed| {
-            let under = |plan: &Plan| part.under(predictor, plan, Some(seed)).map(|cycles| cycles.run);
-            Ok(under(plan)? / f64::max(under(&plain)?, 1.0))
+    pub fn pairs(&self, plan: &Plan, part: &TracePart, noise: &Noise) -> Result<Pairs, Unpredictable> {
+        let seeds = part.seeds(0..noise.run.len() as u64, self.machine.line_bytes.into());
+        let seeds: Vec<(u64, f64)> = seeds.into_iter().zip(noise.run.iter().copied()).collect();
+        let ratios = side_by_side(self, &seeds, |predictor, &(seed, without)| {
+            let with = part.under(predictor, plan, Some(seed))?;
+            Ok(with.run / f64::max(without * part.cycles.run, 1.0))
         });
         let ratios: Result<Vec<f64>, Unpredictable> = ratios.into_iter().collect();
         Ok(Pairs { ratios: ratios? })

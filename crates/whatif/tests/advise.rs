@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use memlode_layout::Edit;
+use memlode_layout::{Edit, edits_from_text};
 use memlode_machine::Machine;
 use memlode_trace::Trace;
 use memlode_whatif::advise::{Advised, Baseline, Budget, Effort, LeftOff, advise, search, written};
@@ -99,6 +99,42 @@ fn what_waits_for_translations_gets_larger_pages() {
     baseline.noise().expect("runs of other placements");
     assert_eq!(fs::read(&victim).expect("a file"), [&before[..], b" "].concat());
     assert!(fs::symlink_metadata(&kept[0]).expect("a file").is_file(), "a fresh file took the link's place");
+}
+
+/// The kinds of files that placements are kept in beside a trace.
+fn kept_placements(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).expect("a folder").filter_map(Result::ok);
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut kinds: Vec<String> = names
+        .filter(|name| name.contains("placements"))
+        .filter_map(|name| name.rsplit_once('-').map(|(kind, _)| kind.to_string()))
+        .collect();
+    kinds.sort();
+    kinds
+}
+
+#[test]
+fn placements_are_looked_at_closely_only_where_they_can_decide() {
+    let recorded = Recorded::new();
+    let edit = |text: &str| edits_from_text(text).expect("an edit");
+    // A change of less than counts as one is none, whatever placement does.
+    let small = recorded.count(Quiet).expect("counts").outcome(&edit("shift \"program.c:39\" by 64"));
+    let small = small.expect("an outcome");
+    assert!(small.gain().abs() < 0.02, "{}", small.gain());
+    assert_eq!((small.verdict, small.range), (Verdict::Neutral, None));
+    assert_eq!(kept_placements(recorded.0.path()), [""; 0]);
+    // One far beyond what a few show is judged by these.
+    let pages = edit("pages \"program.c:39\" to 2MiB");
+    let large = recorded.count(Quiet).expect("counts").outcome(&pages).expect("an outcome");
+    assert_eq!(large.verdict, Verdict::WorthIt);
+    assert_eq!(kept_placements(recorded.0.path()), ["few-placements"]);
+    // And so it is by a close look.
+    let baseline = recorded.count(Quiet).expect("counts");
+    let range = baseline.noise().expect("runs of other placements").range();
+    let again = baseline.outcome(&pages).expect("an outcome");
+    assert_eq!((again.verdict, again.range), (large.verdict, Some(range)));
+    assert!(large.range.is_some_and(|most| most >= range), "{range}, and at most {:?}", large.range);
+    assert_eq!(kept_placements(recorded.0.path()), ["few-placements", "placements"]);
 }
 
 #[test]

@@ -120,12 +120,7 @@ pub fn run(args: Args, given: Option<&ArgMatches>) -> Result<ExitCode> {
 fn found(baseline: &Baseline, edits: &[Edit], args: &Args, refusal: &OnceCell<Unpatched>) -> Result<WhatIf> {
     if let Some(ty) = &args.search {
         let searched = search(baseline, ty)?;
-        return Ok(build::what_if::searched(
-            baseline,
-            &baseline::as_it_is(baseline),
-            &searched,
-            baseline.noise()?.range(),
-        ));
+        return Ok(build::what_if::searched(baseline, &baseline::as_it_is(baseline), &searched));
     }
     let by_hand = match &args.patch.patch {
         Some(file) => write_patch(baseline, edits, args, file, refusal)?,
@@ -133,7 +128,7 @@ fn found(baseline: &Baseline, edits: &[Edit], args: &Args, refusal: &OnceCell<Un
     };
     let outcome = baseline.outcome(edits)?;
     let as_it_is = baseline::as_it_is(baseline);
-    Ok(WhatIf { by_hand, ..build::what_if::what_if(baseline, &as_it_is, &outcome, outcome.range) })
+    Ok(WhatIf { by_hand, ..build::what_if::what_if(baseline, &as_it_is, &outcome) })
 }
 
 /// Writes the patch of edits, or what of it has to be edited by hand, which it returns; why goes into `refusal`.

@@ -23,19 +23,18 @@ pub fn side(baseline: &Baseline, findings: Vec<memlode_analyses::Finding>) -> Re
     report(Inputs { trace, machine, profile, costs, replayed, sharing, findings })
 }
 
-/// Builds the report of the effects of edits on a run, whose own report is `as_it_is`. `noise` is the
-/// part of the run that placement alone changes.
-pub fn what_if(baseline: &Baseline, as_it_is: &Report, outcome: &EditOutcome, noise: f64) -> model::WhatIf {
-    what_if_beside(baseline, as_it_is, outcome, noise)
+/// Builds the report of the effects of edits on a run, whose own report is `as_it_is`.
+pub fn what_if(baseline: &Baseline, as_it_is: &Report, outcome: &EditOutcome) -> model::WhatIf {
+    what_if_beside(baseline, as_it_is, outcome, outcome.range)
 }
 
 /// Builds the best layout of a type, with those that were tried.
-pub fn searched(baseline: &Baseline, as_it_is: &Report, found: &Searched, noise: f64) -> model::WhatIf {
+pub fn searched(baseline: &Baseline, as_it_is: &Report, found: &Searched) -> model::WhatIf {
     let tried = |Trial { edits, gain, .. }: &Trial| model::Tried { edit: written(edits), gain: *gain };
     model::WhatIf {
         tried: found.tried.iter().map(tried).collect(),
         left_off: found.left_off,
-        ..what_if(baseline, as_it_is, &found.best, noise)
+        ..what_if(baseline, as_it_is, &found.best)
     }
 }
 
@@ -43,7 +42,7 @@ pub fn searched(baseline: &Baseline, as_it_is: &Report, found: &Searched, noise:
 pub fn advice(baseline: &Baseline, as_it_is: &Report, found: &Advised, noise: f64) -> model::Advice {
     let mut worth_it = Vec::new();
     for Winner { outcome, about } in &found.worth_it {
-        let mut made = what_if_beside(baseline, as_it_is, outcome, noise);
+        let mut made = what_if_beside(baseline, as_it_is, outcome, Some(noise));
         let line = match about {
             None => Some(0),
             Some(about) => line_of(baseline, &made, about),
@@ -81,7 +80,7 @@ fn what_if_beside(
     baseline: &Baseline,
     as_it_is: &Report,
     outcome: &EditOutcome,
-    noise: f64,
+    noise: Option<f64>,
 ) -> model::WhatIf {
     let EditOutcome { edits, plan, predicted, costs, sharing, before, after, verdict, .. } = outcome;
     let (profile, replayed) = (&predicted.profile, &predicted.replayed);
@@ -102,7 +101,7 @@ fn what_if_beside(
         gain: outcome.gain(),
         footprint: footprint(predicted.footprint),
         confidence: confidence(baseline, edits, plan, as_it_is),
-        comparison: comparison(as_it_is, &as_it_would_be, [before.run, after.run], Some(noise)),
+        comparison: comparison(as_it_is, &as_it_would_be, [before.run, after.run], noise),
         at: None,
         tried: Vec::new(),
         left_off: None,

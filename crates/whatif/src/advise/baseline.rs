@@ -22,7 +22,7 @@ use crate::cost::Cycles;
 use crate::heat::{RecordNames, heat};
 use crate::host::Host;
 use crate::hot_cold::Chart;
-use crate::noise::{LEAST, Noise, Verdict};
+use crate::noise::{LEAST, Look, Noise, Verdict};
 use crate::part::TracePart;
 use crate::plan::{Plan, PlanInputs};
 use crate::predict::{Predictor, Unpredictable};
@@ -30,6 +30,12 @@ use crate::remedies::remove::unread;
 use crate::remedy::{Case, CaseSubject, Proposal, proposals};
 use crate::uses::uses;
 use crate::values::RecordedValues;
+
+/// A first look at placements is at this part of the accesses.
+const FIRST_LOOK: u64 = 16;
+
+/// Accesses that it is at least at.
+const FIRST_LEAST: u64 = 100_000;
 
 /// A trace on a machine, counted as it is. What is not needed at once is found out when it is.
 pub struct Baseline {
@@ -49,6 +55,8 @@ pub struct Baseline {
     calls: Option<Vec<HeapCall>>,
     /// A part that is quickly replayed.
     glance: OnceCell<TracePart>,
+    /// Effects of placement alone, by a first look, and by a close one.
+    first_look: OnceCell<Noise>,
     noise: OnceCell<Noise>,
     sharing: OnceCell<Option<SharingProfile>>,
     values: OnceCell<RecordedValues>,
@@ -80,7 +88,7 @@ impl Baseline {
             host: &*host,
         };
         let (profile, replayed, calls) = predictor.as_it_is_with_calls(host.progress("simulating"))?;
-        let (glance, noise) = (OnceCell::new(), OnceCell::new());
+        let (glance, first_look, noise) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let (sharing, values) = (OnceCell::new(), OnceCell::new());
         let spent = Cell::new(0);
         Ok(Baseline {
@@ -94,6 +102,7 @@ impl Baseline {
             replayed,
             calls,
             glance,
+            first_look,
             noise,
             sharing,
             values,
@@ -177,23 +186,42 @@ impl Baseline {
         if let Some(noise) = self.noise.get() {
             return Ok(noise);
         }
+        let noise = self.looked(Look::Close)?;
+        Ok(self.noise.get_or_init(|| noise))
+    }
+
+    /// Returns what a first look says that placement alone changes.
+    fn first_look(&self) -> Result<&Noise, Unpredictable> {
+        if let Some(noise) = self.first_look.get() {
+            return Ok(noise);
+        }
+        let noise = self.looked(Look::First)?;
+        Ok(self.first_look.get_or_init(|| noise))
+    }
+
+    /// Looks at placements, or reads what was kept of that.
+    fn looked(&self, look: Look) -> Result<Noise, Unpredictable> {
         let rules = match &self.setup {
             None => "report".to_string(),
             Some(setup) if setup.cores.is_empty() => "sim".to_string(),
             Some(Setup { cores, .. }) => format!("sim on cores {cores:?}"),
         };
         let folder = self.trace.folder();
-        let noise = match folder.and_then(|folder| Noise::kept(folder, &self.machine, &rules)) {
-            Some(noise) => noise,
-            None => {
-                let noise = self.predictor().noise(self.glance()?)?;
-                if let Some(folder) = folder {
-                    noise.keep(folder, &self.machine, &rules);
-                }
-                noise
+        if let Some(noise) = folder.and_then(|folder| Noise::kept(folder, look, &self.machine, &rules)) {
+            return Ok(noise);
+        }
+        let predictor = self.predictor();
+        let noise = match look {
+            Look::First => {
+                let most = (self.accesses() / FIRST_LOOK).clamp(FIRST_LEAST, GLANCE);
+                predictor.noise(&TracePart::of(&predictor, most, &self.profile)?, look)?
             }
+            Look::Close => predictor.noise(self.glance()?, look)?,
         };
-        Ok(self.noise.get_or_init(|| noise))
+        if let Some(folder) = folder {
+            noise.keep(folder, look, &self.machine, &rules);
+        }
+        Ok(noise)
     }
 
     /// Understands edits.
@@ -330,17 +358,27 @@ impl Baseline {
         })
     }
 
-    /// Judges a change of the run's cycles, and what it had to exceed. One that other placements could
-    /// make is looked at in pairs.
-    fn judged(&self, plan: &Plan, before: f64, after: f64) -> Result<(Verdict, f64), AdviseError> {
+    /// Judges a change of the run's cycles, and what it had to exceed. Placements are looked at closely
+    /// where they decide, and a change that some of them could make is looked at in pairs.
+    fn judged(&self, plan: &Plan, before: f64, after: f64) -> Result<(Verdict, Option<f64>), AdviseError> {
+        let is_none = (after - before).abs() < LEAST * before;
+        if self.noise.get().is_none() {
+            if is_none {
+                return Ok((Verdict::Neutral, None));
+            }
+            let look = self.first_look()?;
+            if let Some(verdict) = look.first_verdict(before, after) {
+                return Ok((verdict, Some(look.at_most())));
+            }
+        }
         let noise = self.noise()?;
         let verdict = noise.verdict(before, after);
-        if verdict != Verdict::Neutral || (after - before).abs() < LEAST * before {
-            return Ok((verdict, noise.range()));
+        if verdict != Verdict::Neutral || is_none {
+            return Ok((verdict, Some(noise.range())));
         }
-        match self.predictor().pairs(plan, self.glance()?) {
-            Ok(pairs) => Ok((pairs.verdict(before, after), pairs.range())),
-            Err(Unpredictable::Placement(_)) => Ok((verdict, noise.range())),
+        match self.predictor().pairs(plan, self.glance()?, noise) {
+            Ok(pairs) => Ok((pairs.verdict(before, after), Some(pairs.range()))),
+            Err(Unpredictable::Placement(_)) => Ok((verdict, Some(noise.range()))),
             Err(why) => Err(why.into()),
         }
     }

@@ -29,8 +29,9 @@ pub struct EditOutcome {
     /// The verdict.
     pub verdict: Verdict,
     /// The part of the run that the change has to exceed: what placement alone changes, or how far
-    /// pairs of the same placement with the edits and without them differ, where that decides.
-    pub range: f64,
+    /// pairs of the same placement with the edits and without them differ, where that decides. `None`
+    /// if the change is less than counts as one, whatever placement does.
+    pub range: Option<f64>,
 }
 
 impl EditOutcome {

@@ -79,10 +79,11 @@ pub fn try_each(
         part.under(predictor, plan, None)
     });
     let mut tried: Vec<Trial> = Vec::new();
+    let placed = part.placed(&baseline.predictor())?.run;
     for ((_, edits), cycles) in planned.into_iter().zip(cycles) {
         match cycles {
             Ok(cycles) => {
-                let gain = 1.0 - cycles.run / part.placed.run.max(1.0);
+                let gain = 1.0 - cycles.run / placed.max(1.0);
                 tried.push(Trial { edits, gain, is_whole: part.is_whole });
             }
             Err(Unpredictable::Placement(_)) => {}

@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 use crate::about::{self, About, Subject};
 use crate::model::{Change, Compared, Comparison, Numbers, Report, Row, Status};
 
+use memlode_whatif::noise::LEAST;
+
 use align::{Aligned, align};
 
-/// Aligns two reports. `run_cycles` are those of each; `noise` is the part of them that placement alone changes.
+/// Aligns two reports. `run_cycles` are those of each; `noise` is the part of them that placement alone
+/// changes, if it is known.
 pub fn comparison(before: &Report, after: &Report, run_cycles: [f64; 2], noise: Option<f64>) -> Comparison {
-    let least = noise.unwrap_or(0.0) * run_cycles[0];
+    let least = noise.unwrap_or(LEAST) * run_cycles[0];
     let findings = [about::all(before), about::all(after)];
     Comparison {
         before: compared(before, run_cycles[0]),

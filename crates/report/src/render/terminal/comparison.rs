@@ -20,7 +20,7 @@ pub fn comparison(found: &Comparison, by: &[By], style: Style) -> String {
     totals(&mut out, found);
     if let Some(noise) = found.noise {
         let sentence = format!(
-            "19 of 20 placements of the same objects change a run by {} of its cycles at most: less is within noise",
+            "other placements of the same objects change a run by {} of its cycles at most: less is within noise",
             percent_of(noise)
         );
         out += &style.paragraph("noise", &sentence);
@@ -41,15 +41,17 @@ pub fn what_if(found: &WhatIf, by: &[By], style: Style) -> String {
         gain if gain >= 0.0 => format!("{} fewer", percent_of(gain)),
         loss => format!("{} more", percent_of(-loss)),
     };
-    let noise = found.comparison.noise.unwrap_or(0.0);
+    let noise = match found.comparison.noise {
+        Some(noise) => format!("; placement alone changes {} at most", percent_of(noise)),
+        None => String::new(),
+    };
     let verdict = match &found.footprint {
         footprint if footprint.objects == 0 => moves_nothing(footprint.objects_left),
         _ => format!(
-            "{}: {change} cycles in the run ({} → {}); placement alone changes {}",
+            "{}: {change} cycles in the run ({} → {}){noise}",
             verdict(found.verdict),
             count(before.run_cycles as u64),
             count(after.run_cycles as u64),
-            percent_of(noise),
         ),
     };
     out += &match found.verdict {
