@@ -147,7 +147,7 @@ pass-19: | setup-checks
 pass-%: | setup
 	@$(MAKE) --no-print-directory -s -C instrument LLVM=$*
 
-runtime: | setup
+runtime: pass-22 | setup
 	@$(MAKE) --no-print-directory -s -C record CC=clang-22
 	@$(MAKE) --no-print-directory -s -C stagger CC=clang-22
 	@$(MAKE) --no-print-directory -s -C blocks CC=clang-22

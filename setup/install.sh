@@ -34,6 +34,7 @@ put 644 lib/libmemlode_embed.a
 put 644 lib/libmemlode_stdcxx.a
 put 755 lib/libmemlode_stagger.so
 put 755 lib/libmemlode_blocks.so
+put 755 lib/libmemlode_library.so
 put 644 include/memlode.h
 put 644 include/memlode_stagger.h
 

@@ -14,6 +14,9 @@ extern _Atomic size_t memlode_blocks_least;
 // so.
 void memlode_blocks_begin(void);
 
+// Whether anybody is to know.
+bool memlode_blocks_are_noted(void);
+
 // The shared memory, once it is open.
 struct memlode_block_notes_header *memlode_blocks_header(void);
 struct memlode_block_path *memlode_blocks_paths(void);

@@ -36,6 +36,8 @@ static _Thread_local bool inside;
 
 struct memlode_block_notes_header *memlode_blocks_header(void) { return header; }
 
+bool memlode_blocks_are_noted(void) { return header != NULL; }
+
 struct memlode_block_path *memlode_blocks_paths(void) {
   return (struct memlode_block_path *)((char *)header + MEMLODE_BLOCK_NOTES_FIRST_PATH_OFFSET);
 }

@@ -110,7 +110,7 @@ static bool is_small_block(const void *block) {
 
 // The length of a block that is about to be given back, where that is worth a note; else 0.
 static size_t large(void *block) {
-  if (block == NULL || next.usable == NULL || memlode_blocks_header() == NULL)
+  if (block == NULL || next.usable == NULL || !memlode_blocks_are_noted())
     return 0;
   size_t bytes = next.usable(block);
   return is_large(bytes) ? bytes : 0;

@@ -68,16 +68,16 @@ MEMLODE_REPORT(resized)(const void *own, const void *anchor, void *const *base, 
 
 MEMLODE_REPORT(entries)(const void *own, const void *anchor, const void *inner, struct dirent **const *list,
                         int64_t count) {
-  if (own || count < 0)
+  if (own || count < 0 || !*list)
     return;
-  made(anchor, *list, (uint64_t)count * sizeof **list);
+  made(anchor, (const void *)*list, (uint64_t)count * sizeof **list);
   for (int64_t i = 0; i < count; i++)
     made(inner, (*list)[i], (*list)[i]->d_reclen);
 }
 
 static void made_words(const void *anchor, const void *inner, char *const *words, size_t first,
                        size_t count) {
-  made(anchor, words, (first + count + 1) * sizeof *words);
+  made(anchor, (const void *)words, (first + count + 1) * sizeof *words);
   for (size_t i = first; words && i < first + count; i++)
     made_string(inner, words[i]);
 }
@@ -85,7 +85,7 @@ static void made_words(const void *anchor, const void *inner, char *const *words
 static void ended_words(const void *anchor, char *const *words, size_t first, size_t count) {
   for (size_t i = first; words && i < first + count; i++)
     ended(anchor, words[i]);
-  ended(anchor, words);
+  ended(anchor, (const void *)words);
 }
 
 /* The second argument leads to the array in the structure that the function fills. */
@@ -172,10 +172,10 @@ MEMLODE_REPORT(own_addresses)(const void *own, const void *anchor, struct ifaddr
 MEMLODE_REPORT(symbols)(const void *own, const void *anchor, char *const *list, int64_t count) {
   if (own || !list)
     return;
-  uint64_t end = number(list + count);
+  uint64_t end = number((const void *)(list + count));
   for (int64_t i = 0; i < count; i++)
     end = further(end, list[i], __memlode_extent_string(NULL, list[i], UINT64_MAX));
-  made(anchor, list, end - number(list));
+  made(anchor, (const void *)list, end - number((const void *)list));
 }
 
 /* A block that has nothing else that ends with it. */

@@ -72,6 +72,11 @@ impl Install {
         self.lib.join("libmemlode_blocks.so")
     }
 
+    /// The library that says which blocks libraries make for a recorded program, whether it exists or not.
+    pub fn library_blocks(&self) -> PathBuf {
+        self.lib.join("libmemlode_library.so")
+    }
+
     /// The run-time library for static programs, whether it exists or not.
     pub fn static_runtime(&self) -> PathBuf {
         self.lib.join("libmemlode_record.a")

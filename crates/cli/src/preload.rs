@@ -1,4 +1,5 @@
-//! The library that notes a sampled program's blocks: whether the program can load it, and the way to have it loaded.
+//! Libraries that tell of a program's blocks, sampled or recorded: whether the program can load them, and the way to
+//! have them loaded.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
@@ -49,6 +50,30 @@ impl Preload {
         }
         command.env("LD_PRELOAD", libraries).env("MEMLODE_BLOCKS", self.notes.name());
     }
+}
+
+/// Returns the variables that make a program say which blocks libraries make for it, while it is recorded. Where it
+/// cannot, it says why. The library gives `LD_PRELOAD` back the value that it has here, so the other variable has that.
+pub fn of_libraries(program: &OsStr) -> Vec<(&'static str, OsString)> {
+    let found = Install::find().map_err(|why| why.to_string()).and_then(|install| {
+        let library = install.library_blocks();
+        obstacle(program, &library).map_or(Ok(library), Err)
+    });
+    let library = match found {
+        Ok(library) => library,
+        Err(why) => {
+            term::note(&format!("blocks that libraries make have no names: {why}"));
+            return Vec::new();
+        }
+    };
+    let (mut preload, mut before) = (library.into_os_string(), OsString::from("record"));
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        for value in [&mut preload, &mut before] {
+            value.push(":");
+            value.push(&others);
+        }
+    }
+    vec![("LD_PRELOAD", preload), ("MEMLODE_BLOCKS", before)]
 }
 
 /// Makes a process note its blocks from now on, if it was started to do so.

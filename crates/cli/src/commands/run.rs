@@ -33,6 +33,7 @@ use crate::kept::{KeepArgs, keep, question};
 use crate::live::Beside;
 use crate::next::{ContextArgs, NextCommands};
 use crate::page::{self, ExtraArgs, Subject};
+use crate::preload;
 use crate::show::{Out, ShapeArgs, show};
 use crate::term;
 
@@ -209,6 +210,10 @@ struct RecordingArgs {
     /// Also record children of the program that outlive it
     #[arg(long, hide_short_help = true, help_heading = PART)]
     wait: bool,
+    /// Also record which blocks libraries make that memlode did not build: they are objects of the line that called
+    /// into the library
+    #[arg(long, help_heading = PART)]
+    library_blocks: bool,
     /// A program of which nothing is recorded is no failure
     #[arg(long, hide = true)]
     allow_empty: bool,
@@ -335,7 +340,9 @@ fn recorded(
     }
     let server = Server::start(collector.socket_path(), switch.clone())?;
     let toggle = args.control.signal().map(|signal| (signal, switch.clone()));
-    let variables = [(ENVIRONMENT, collector.socket_path().as_os_str())];
+    let preload = if args.library_blocks { preload::of_libraries(path.as_os_str()) } else { Vec::new() };
+    let mut variables = vec![(ENVIRONMENT, collector.socket_path().as_os_str())];
+    variables.extend(preload.iter().map(|(name, value)| (*name, value.as_os_str())));
     let program = match Program::start(&path, command, &variables, output, &signals, toggle)? {
         Ok(program) => program,
         Err(not_started) => {

@@ -268,7 +268,10 @@ fn memory(objects: &[Row<Object>]) -> Option<String> {
     Some(match first.home {
         Home::Heap { .. } => format!("{ALLOCATED}{home}{through}{made}{others}"),
         Home::Stack { .. } => format!("on the {home}{others}"),
-        Home::Global { .. } | Home::Unknown => format!("in {home}{others}"),
+        Home::Global { .. } => format!("in {home}{others}"),
+        Home::Unknown => {
+            format!("in {home}{others}; if a library made it, `memlode run --library-blocks` tells")
+        }
     })
 }
 
