@@ -212,7 +212,7 @@ struct RecordingArgs {
     wait: bool,
     /// Also record which blocks libraries make that memlode did not build: they are objects of the line that called
     /// into the library
-    #[arg(long, help_heading = PART)]
+    #[arg(long, hide_short_help = true, help_heading = PART)]
     library_blocks: bool,
     /// A program of which nothing is recorded is no failure
     #[arg(long, hide = true)]
