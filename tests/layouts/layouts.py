@@ -77,6 +77,12 @@ def number(die, attribute):
     return value.value if value else 0
 
 
+def whole(die):
+    """The bytes of a type: flang leaves out those behind the last member, and says how members are aligned."""
+    most = max((number(child, "DW_AT_alignment") for child in die.iter_children()), default=0) or 1
+    return -(-number(die, "DW_AT_byte_size") // most) * most
+
+
 def bits(die):
     """The size of what an attribute DW_AT_type leads to."""
     if "DW_AT_type" not in die.attributes:
@@ -89,7 +95,11 @@ def bits(die):
     if die.tag == "DW_TAG_ptr_to_member_type":
         return 128 if die.get_DIE_from_attribute("DW_AT_type").tag == "DW_TAG_subroutine_type" else 64
     if die.tag != "DW_TAG_array_type" or "DW_AT_byte_size" in die.attributes:
-        return number(die, "DW_AT_byte_size") * 8
+        return whole(die) * 8
+    if "DW_AT_data_location" in die.attributes:
+        # A descriptor: 24 bytes, as many for each dimension, and 16 that say which derived type the elements have.
+        derived = die.get_DIE_from_attribute("DW_AT_type").tag in RECORDS
+        return 8 * (24 + 24 * len(list(die.iter_children())) + 16 * derived)
     size = bits(die)
     for range_ in die.iter_children():
         if "DW_AT_upper_bound" in range_.attributes:
@@ -135,7 +145,7 @@ def members(die):
 
 
 def shape(die):
-    return RECORDS[die.tag], number(die, "DW_AT_byte_size"), tuple(members(die))
+    return RECORDS[die.tag], whole(die), tuple(members(die))
 
 
 def described(program, arguments, name):
