@@ -33,10 +33,11 @@ OPTIONS = ["-w", "-fpermissive", "-Wno-implicit-int", "-Wno-implicit-function-de
 OPTIONS += ["-Wno-return-mismatch", "-fgnu89-inline", "-std=gnu17"]  # before C99, main without a value ends with any
 
 # What these say differs from run to run, or with anything around them: the first converts a float that no int can hold,
-# the other prints addresses of its stack.
-UNDEFINED = {"20031003-1", "return-addr"}
+# the second prints addresses of its stack. Of the last two clang's optimiser leaves no code in `main`, since they read
+# what nobody wrote, or beyond an array: what the linker has put behind it runs.
+UNDEFINED = {"20031003-1", "return-addr", "921202-1", "pr79286"}
 REFUSED, ENDLESS, EMPTY, SAME = "refused by clang", "without an end", "the same, without an access", "the same"
-# What `record` says of a program that touches no memory; with this status, if the program's own is 0.
+# What `record` says of a program that touches no memory; with this status, whatever the program's own is.
 NOTHING = re.compile(rb"memlode: error: trace holds (allocations and calls, but )?no accesses: ")
 NOTHING_STATUS = 125
 
@@ -105,7 +106,7 @@ def compare(test, level):
     status = wanted[0] if wanted[0] >= 0 else 128 - wanted[0]
     # As it is written every program has variables.
     if recorded and level != "-O0" and NOTHING.search(recorded[2]):
-        if recorded[:2] == (status or NOTHING_STATUS, wanted[1]):
+        if recorded[:2] == (NOTHING_STATUS, wanted[1]):
             shutil.rmtree(folder)
             return EMPTY
     if recorded is None or recorded[:2] != (status, wanted[1]):
