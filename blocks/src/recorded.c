@@ -1,11 +1,12 @@
-// The other side of the library for programs that are recorded (`memlode record --library-blocks`): blocks
-// that code of other compilers takes and gives back are said to the recorder. That is told.c, which memlode's
-// pass has instrumented: its segments stand in the stream of the thread, in the middle of the program's own.
+// The other side of the library for programs that are recorded (`memlode record --library-blocks`):
+// blocks that code of other compilers takes and gives back are said to the recorder. That is
+// told.c, which memlode's pass has instrumented: its segments stand in the stream of the thread, in
+// the middle of the program's own.
 //
-// A call of an allocator is the program's own, and recorded there, if the code that calls it was compiled
-// with memlode: images have the places of such functions (`memlode_fun`, format/SPEC.md §2.8). Between the
-// two there may be functions that the pass takes for allocators themselves, as libstdc++'s `operator new`:
-// then their caller counts.
+// A call of an allocator is the program's own, and recorded there, if the code that calls it was
+// compiled with memlode: images have the places of such functions (`memlode_fun`, format/SPEC.md
+// §2.8). Between the two there may be functions that the pass takes for allocators themselves, as
+// libstdc++'s `operator new`: then their caller counts.
 //
 //   libfoo.so: foo_new ─► malloc                       said here
 //   program:   main ─► malloc                          recorded in main
@@ -46,8 +47,9 @@ void *memlode_library_made(void *block, size_t bytes) {
 
 void memlode_library_ended(void *block) { (void)block; }
 
-// Takes what this library was preloaded by out of the environment, which the program and its children then
-// have as they would have it without: `MEMLODE_BLOCKS` has what was to be preloaded otherwise.
+// Takes what this library was preloaded by out of the environment, which the program and its
+// children then have as they would have it without: `MEMLODE_BLOCKS` has what was to be preloaded
+// otherwise.
 static void leave_environment(void) {
   static char preload[] = "LD_PRELOAD=";
   char *others = NULL;
@@ -288,8 +290,9 @@ static bool begins_with(uintptr_t at, const char *code, size_t bytes) {
   return memcmp((const void *)at, code, bytes) == 0;
 }
 
-// The function that the call in front of a return address enters, through the image's linkage table; 0 if a
-// register says, 1 if memory does. The pass has made calls of allocators by their names of calls by pointers.
+// The function that the call in front of a return address enters, through the image's linkage
+// table; 0 if a register says, 1 if memory does. The pass has made calls of allocators by their
+// names of calls by pointers.
 static uintptr_t called(uintptr_t back) {
   if (begins_with(back - 6, "\xff\x15", 2)) // call *slot(%rip)
     return *(const uintptr_t *)leads_to(back);
@@ -311,8 +314,8 @@ static uintptr_t called(uintptr_t back) {
 }
 #endif
 
-// Whose call of an allocator it is that returns to a place. A function that ends in such a call may have
-// jumped to it.
+// Whose call of an allocator it is that returns to a place. A function that ends in such a call may
+// have jumped to it.
 static enum whose find_whose(uintptr_t back) {
   enum whose whose = whose_code(back);
   uintptr_t target = whose == OURS ? called(back) : 0;
@@ -323,8 +326,8 @@ static enum whose find_whose(uintptr_t back) {
 
 // ---- What was found, by the return address ----
 
-// One word each, so that threads need not take turns: the address, whose it is, and how many words further up
-// the stack the function's own return address stands.
+// One word each, so that threads need not take turns: the address, whose it is, and how many words
+// further up the stack the function's own return address stands.
 enum { REMEMBERED = 4096, WHOSE_BITS = 2, WORDS_BITS = 14, ADDRESS_BITS = 48 };
 static _Atomic uint64_t remembered[REMEMBERED];
 

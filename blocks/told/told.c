@@ -1,5 +1,5 @@
-// Compiled with memlode: what is recorded of a library's block stands at these lines. Both return a pointer
-// of no type, so objects are named by the line that called into the library.
+// Compiled with memlode: what is recorded of a library's block stands at these lines. Both return a
+// pointer of no type, so objects are named by the line that called into the library.
 #include "../src/told.h"
 
 const char memlode_library_table[] = "told.c";

@@ -1,7 +1,8 @@
-/* Blocks that functions of libc make or end, one by one: instrumented code calls these beside the functions,
- * with the anchors of its segments for them: a time stamp, and a block that comes or goes. `inner` is that of
- * the blocks that the first one leads to. `own` is not NULL if the program has defined the function itself:
- * then it records what it does, and nothing is said here.
+/* Blocks that functions of libc make or end, one by one: instrumented code calls these beside
+ * the functions, with the anchors of its segments for them: a time stamp, and a block that comes
+ * or goes. `inner` is that of the blocks that the first one leads to. `own` is not NULL if the
+ * program has defined the function itself: then it records what it does, and nothing is said
+ * here.
  *
  * Nothing is read that the function has not just written, or is about to read. */
 #include "runtime.h"
@@ -184,8 +185,8 @@ MEMLODE_REPORT(end)(const void *own, const void *anchor, const void *base) {
     ended(anchor, base);
 }
 
-/* Streams into memory (`open_memstream`): the block and its length are known when the stream is flushed or
- * closed. */
+/* Streams into memory (`open_memstream`): the block and its length are known when the stream is
+ * flushed or closed. */
 enum { STREAMS = 64, FREE = 0, TAKEN = 1 };
 
 static struct memlode_memory_stream {
@@ -201,8 +202,8 @@ static struct memlode_memory_stream {
 
 static _Atomic uint32_t open_streams;
 
-/* The table of functions that stands behind a stream: a stream that other code has closed may have given its
- * place to a file. */
+/* The table of functions that stands behind a stream: a stream that other code has closed may
+ * have given its place to a file. */
 static uint64_t kind_of(const struct _IO_FILE *file) { return *(const uint64_t *)(file + 1); }
 
 static struct memlode_memory_stream *stream_of(const struct _IO_FILE *file) {

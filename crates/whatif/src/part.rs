@@ -124,7 +124,7 @@ impl TracePart {
     /// Its cycles when its blocks are placed by the model, as those of candidates are.
     ///
     /// # Errors
-    /// Those of a replay.
+    /// If the trace cannot be replayed.
     pub fn placed(&self, predictor: &Predictor<'_>) -> Result<Cycles, Unpredictable> {
         if let Some(&placed) = self.placed.get() {
             return Ok(placed);

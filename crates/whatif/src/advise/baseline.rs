@@ -169,7 +169,7 @@ impl Baseline {
     /// A part of it that is quickly replayed, spread over all of it.
     ///
     /// # Errors
-    /// Those of a replay.
+    /// If the trace cannot be replayed.
     pub(super) fn glance(&self) -> Result<&TracePart, Unpredictable> {
         if let Some(part) = self.glance.get() {
             return Ok(part);
@@ -181,7 +181,7 @@ impl Baseline {
     /// Returns what placement alone changes: as it was found out before, or now.
     ///
     /// # Errors
-    /// Those of a replay.
+    /// If the trace cannot be replayed.
     pub fn noise(&self) -> Result<&Noise, Unpredictable> {
         if let Some(noise) = self.noise.get() {
             return Ok(noise);
