@@ -26,4 +26,6 @@ tests/fuzz/*.cpp) flags=(-- -std=c++17 -O2 -Iinstrument/test/Inputs -Iformat/gen
 *.c) flags=(-- -std=c11 -D_GNU_SOURCE -O2 -Iformat/generated) ;;
 *.cpp) flags=(-- -std=c++17 -O2) ;;
 esac
-clang-tidy-22 --quiet --warnings-as-errors='*' "$file" "${flags[@]}" 2> >(grep -v -E 'warnings? generated|^Suppressed|^Use -' >&2)
+# The analyser gives up on a function after so many steps: a quarter of what it does unasked takes a quarter of the time.
+steps=(--extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes=50000})
+clang-tidy-22 --quiet --warnings-as-errors='*' "${steps[@]}" "$file" "${flags[@]}" 2> >(grep -v -E 'warnings? generated|^Suppressed|^Use -' >&2)

@@ -10,6 +10,7 @@ mod emit_c;
 mod emit_python;
 mod emit_rust;
 mod exported;
+mod features;
 mod figures;
 mod generate;
 mod json;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Gen { check: false } => generate::write(&root).map(|()| Vec::new()),
         Command::Gen { check: true } => generate::stale(&root),
         Command::Check => law::check(&root).and_then(|mut problems| {
+            problems.extend(features::built_twice(&root)?);
             problems.extend(rooms::check(&root)?);
             problems.extend(exported::check(&root)?);
             problems.extend(wordless::check(&root)?);
