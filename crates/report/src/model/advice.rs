@@ -49,6 +49,7 @@ impl Advice {
         let item = |item: &WhatIf| AdvisedEdit {
             edits: item.edits.clone(),
             gain: item.gain,
+            at: item.at.as_ref().map(|at| at.access.clone()),
             constants: item.confidence.constants.clone(),
         };
         self.worth_it.iter().map(item).collect()

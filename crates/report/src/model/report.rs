@@ -64,6 +64,8 @@ pub struct AdvisedEdit {
     pub edits: Vec<String>,
     /// The part of the run's cycles that they gain.
     pub gain: f64,
+    /// The data and the line that gain most.
+    pub at: Option<Access>,
     /// Members that they take away although code reads them, since they had one value.
     pub constants: Vec<ConstantMember>,
 }

@@ -394,14 +394,19 @@ pub fn arrow_of_shared(edits: &mut Vec<&AdvisedEdit>, object: &SharedObject) -> 
 
 /// An advised edit, its gain and the reason.
 fn promise(advised: &AdvisedEdit) -> String {
-    let AdvisedEdit { edits: texts, gain, constants } = advised;
+    let AdvisedEdit { edits: texts, gain, constants, .. } = advised;
     let why = edits_from_text(&texts.join("; ")).map(|edits| format!(", as {}", because(&edits, constants)));
     let edit = printable(&texts.join("; ")).into_owned();
     format!("→ {edit}: {} fewer cycles{}", percent_of(*gain), why.unwrap_or_default())
 }
 
-/// Returns whether edits are about the data of a finding, or about one of the blocks that it is in.
+/// Returns whether edits are about the data of a finding, or about one of the blocks that it is in,
+/// or gain most at one of its lines: its data may go by another name there than the edited type,
+/// such as that of a member, or of a library's type around it.
 fn is_about(advised: &AdvisedEdit, finding: &Finding) -> bool {
+    if advised.at.as_ref().is_some_and(|at| is_among(at, finding)) {
+        return true;
+    }
     let Ok(edits) = edits_from_text(&advised.edits.join("; ")) else { return false };
     let Data { ty, variable, .. } = &finding.subject.data;
     let objects = finding.evidence.iter().find_map(|evidence| match evidence {
@@ -419,6 +424,17 @@ fn is_about(advised: &AdvisedEdit, finding: &Finding) -> bool {
                 || homes.iter().any(|home| home.split_whitespace().any(|word| word == subject))
         }
     })
+}
+
+/// Returns whether data and line are a finding's, or those of one of the lines beside it.
+fn is_among(at: &Access, finding: &Finding) -> bool {
+    let beside = finding.evidence.iter().flat_map(|evidence| match evidence {
+        Evidence::Together { lines } => &lines[..],
+        _ => &[],
+    });
+    let place = |position: &Position| (position.file.clone(), position.line, position.linkage_name.clone());
+    let is_it = |other: &Access| other.data == at.data && place(&other.position) == place(&at.position);
+    std::iter::once(&finding.subject).chain(beside.map(|row| &row.subject)).any(is_it)
 }
 
 /// Returns the members of a type that are used, but mostly not when that of the finding is.
