@@ -146,3 +146,20 @@ fn a_promise_can_be_found_again_in_the_run_as_a_whole() {
     assert!(row("accesses").ends_with('='), "{found}");
     assert!(row("instructions").ends_with('='), "{found}");
 }
+
+#[test]
+fn an_array_is_no_number_and_objects_are_named_that_the_program_has() {
+    let folder = recorded();
+    let refused = |edit: &str| {
+        let mut command = memlode();
+        command.current_dir(folder.path()).args(["whatif", "trace", "-m", "generic", "-e", edit]);
+        let output = command.output().expect("memlode runs");
+        assert!(!output.status.success(), "{edit}: {}", stdout(&output));
+        stderr(&output)
+    };
+    let array = refused("narrow item: title to 4");
+    assert!(array.contains("`title` is not one plain value"), "{array}");
+    let object = refused("shift nothing by 64");
+    assert!(object.contains("has no object `nothing`; there is item.c:"), "{object}");
+    assert!(!object.contains("_IO_stdin_used"), "{object}");
+}

@@ -71,6 +71,28 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// The ends of a queue, of a thread each, in a record with a name or without one; or on lines of their own.
+const ENDS: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#ifdef NAMED
+_Alignas(64) struct queue { atomic_long head, APART tail; long limit; } q;
+#else
+_Alignas(64) struct { atomic_long head, APART tail; long limit; } q;
+#endif
+static void *work(void *p) {
+  atomic_long *end = p ? &q.head : &q.tail;
+  for (int i = 0; i < 200000; i++) atomic_fetch_xor_explicit(end, i, memory_order_relaxed);
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, work, (void *)i);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return 0;
+}
+"#;
+
 /// Four threads add to one number under one spin lock.
 const ONE_LOCK: &str = r#"
 #include <pthread.h>
@@ -297,3 +319,34 @@ fn an_object_that_threads_share_is_one_finding_among_the_others() {
     let arrow = said.split("→ align tally to 64: ").nth(1).expect("an arrow");
     assert!(arrow.split_whitespace().take(3).any(|word| word == "fewer"), "{said}");
 }
+
+#[test]
+fn members_of_one_record_are_parted_that_threads_take_from_each_other() {
+    let folder = Folder::new();
+    fs::write(folder.0.path().join("ends.c"), ENDS.replace("APART tail", "tail")).expect("a file");
+    fs::write(folder.0.path().join("apart.c"), ENDS.replace("atomic_long head, APART tail", APART))
+        .expect("a file");
+    let record = |source: &str, option: &str| {
+        let trace = format!("{source}{option}.trace");
+        folder.run(&["cc", "-O2", "-g", "-pthread", option, &format!("{source}.c"), "-o", source]);
+        folder.run(&["record", "-o", &trace, "--", &format!("./{source}")]);
+        trace
+    };
+    let edited = folder.json(&["report", &record("apart", "-DNAMED")])["sharing"]["cycles"].as_f64();
+    for option in ["-DNAMED", "-DNAMELESS"] {
+        let trace = record("ends", option);
+        let advised = folder.json(&["advise", &trace]);
+        let best = &advised["worth_it"][0];
+        let edit = best["edits"][0].as_str().expect("an edit");
+        assert!(edit.starts_with("align ") && edit.ends_with(": tail to 64"), "{edit}");
+        let lost = |side: &str| best["comparison"][side]["lost_cycles"].as_f64().expect("a number");
+        assert!(lost("before") > 100_000.0 && lost("after") < lost("before") / 50.0, "{best}");
+        let actual = edited.unwrap_or_default();
+        assert!((lost("after") - actual).abs() < lost("before") / 50.0, "{} for {actual}", lost("after"));
+        let report = folder.run(&["report", &trace, "-m", "./small.toml"]);
+        assert!(!report.contains("would gain little"), "{report}");
+    }
+}
+
+/// The ends on lines of their own.
+const APART: &str = "atomic_long head; _Alignas(64) atomic_long tail";

@@ -176,6 +176,37 @@ int main(void) {
 }
 "#;
 
+/// Buffers, each a header and bytes behind it, which begin in what would be padding. Hot members lie on two lines, or on one.
+const FLEXIBLE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#if AFTER
+struct buffer { unsigned length; long hits; char note[117]; char data[]; };
+#else
+struct buffer { unsigned length; char note[117]; long hits; short kind; char data[]; };
+#endif
+enum { BUFFERS = 20000, VISITS = 100000 };
+static struct buffer *all[BUFFERS];
+int main(void) {
+  unsigned long seed = 88172645463325252UL, sum = 0;
+  for (int i = 0; i < BUFFERS; i++) {
+    const unsigned length = 16 + i % 9 * 8;
+    struct buffer *one = malloc(sizeof *one + length);
+    one->length = length, one->hits = 0, one->note[9] = 1;
+    for (unsigned k = 0; k < length; k++) one->data[k] = k;
+    all[i] = one;
+  }
+  for (int i = 0; i < VISITS; i++) {
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    struct buffer *one = all[seed % BUFFERS];
+    one->hits++;
+    sum += one->length;
+  }
+  for (int i = 0; i < BUFFERS; i++) sum += all[i]->hits + all[i]->note[9] + all[i]->data[all[i]->length - 1];
+  printf("%lx\n", sum & 15);
+}
+"#;
+
 fn record(folder: &Folder, name: &str, source: &str, option: &str) -> String {
     fs::write(folder.0.path().join("object.c"), source).expect("a file");
     let trace = format!("{name}.trace");
@@ -278,6 +309,38 @@ fn a_header_is_edited_that_has_an_array_behind_it() {
     let none = folder.run(&["whatif", &before, "-e", "soa page", "-m", "./small.toml"]);
     let none = none.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(none.contains("none: the edit moves no object of this trace; 20.0 k of the type stay"), "{none}");
+}
+
+#[test]
+fn a_header_is_edited_whose_type_ends_with_an_array_of_unknown_length() {
+    let folder = Folder::new();
+    let before = record(&folder, "apart", &FLEXIBLE.replace(" short kind;", ""), "-DAFTER=0");
+    let after = record(&folder, "together", FLEXIBLE, "-DAFTER=1");
+    let [was, is] =
+        [&before, &after].map(|trace| misses(&folder.json(&["report", trace])["machine"]["levels"]));
+    assert!(is[0] + 50_000 < was[0], "a line less in each visit: {was:?} {is:?}");
+    let advised = folder.run(&["advise", &before, "-m", "generic", "--json"]);
+    let advised: Value = serde_json::from_str(&advised).expect("JSON");
+    let best = advised["worth_it"][0]["edits"][0].as_str().expect("an edit");
+    assert!(best.starts_with("reorder buffer: "), "{best}");
+    for edit in ["reorder buffer: length,hits", best] {
+        let found = folder.json(&["whatif", &before, "-e", edit]);
+        assert_eq!(found["footprint"]["objects"], 20_000, "{edit}");
+        let predicted = misses(&found["comparison"]["after"]["levels"]);
+        for (&predicted, &actual) in predicted.iter().zip(&is) {
+            assert!(
+                (predicted as f64 / actual as f64 - 1.0).abs() < 0.02,
+                "{edit}: {predicted} for {actual}"
+            );
+        }
+    }
+    // The bytes behind stay behind: they begin where they did if the header ends there.
+    let padded = record(&folder, "padded", FLEXIBLE, "-DAFTER=0");
+    let found = folder.json(&["whatif", &padded, "-e", "reorder buffer: length,note,hits,kind"]);
+    let same = &found["comparison"];
+    assert_eq!(misses(&same["before"]["levels"])[0].abs_diff(misses(&same["after"]["levels"])[0]) / 1000, 0);
+    let refused = folder.try_run(&["whatif", &before, "-e", "reorder buffer: data"]);
+    assert_one_sentence(&refused, &["reorder buffer: data", "it stays behind the other members"]);
 }
 
 #[test]

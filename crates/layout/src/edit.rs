@@ -59,6 +59,15 @@ pub enum Edit {
         /// A power of two in bytes, 2 to 1 GiB.
         to: u64,
     },
+    /// `align queue: tail, slots to 64`: each of these members begins at a multiple.
+    AlignMembers {
+        /// The type.
+        structure: String,
+        /// Members, at least one.
+        members: Vec<String>,
+        /// A power of two in bytes, 2 to 1 GiB.
+        to: u64,
+    },
     /// `index node: next, child`: pointers become 32-bit indices.
     Index {
         /// The type.
@@ -201,6 +210,7 @@ impl Edit {
             | Edit::Split { .. }
             | Edit::Soa { .. }
             | Edit::Aosoa { .. }
+            | Edit::AlignMembers { .. }
             | Edit::Index { .. }
             | Edit::Narrow { .. }
             | Edit::Remove { .. }
@@ -227,6 +237,11 @@ impl Edit {
                 subject: words.subject()?,
                 of: words.optional_choice("of", &SCOPES)?,
                 to: words.number("to", "bytes", 2..=GIB, false)?,
+            },
+            "align" if !clause.items.is_empty() => Edit::AlignMembers {
+                structure: words.subject()?,
+                members: words.items("member")?,
+                to: words.number("to", "bytes", 2..=GIB, true)?,
             },
             "align" => Edit::Align {
                 subject: words.subject()?,
@@ -270,6 +285,7 @@ impl Edit {
             | Edit::Split { structure, .. }
             | Edit::Soa { structure, .. }
             | Edit::Aosoa { structure, .. }
+            | Edit::AlignMembers { structure, .. }
             | Edit::Index { structure, .. }
             | Edit::Narrow { structure, .. }
             | Edit::Remove { structure, .. }
@@ -542,6 +558,9 @@ impl fmt::Display for Edit {
             Edit::Aosoa { block, .. } => write!(f, "aosoa {subject} by {block}"),
             Edit::Pad { of, to, .. } => write!(f, "pad {subject} to {to}{}", scope(of)),
             Edit::Align { of, to, .. } => write!(f, "align {subject} to {to}{}", scope(of)),
+            Edit::AlignMembers { members, to, .. } => {
+                write!(f, "align {subject}: {} to {to}", names(members))
+            }
             Edit::Index { members, .. } => write!(f, "index {subject}: {}", names(members)),
             Edit::Narrow { member, to, .. } => write!(f, "narrow {subject}: {} to {to}", Name(member)),
             Edit::Remove { members, .. } => write!(f, "remove {subject}: {}", names(members)),

@@ -39,7 +39,7 @@ mod text;
 pub use clause::EditError;
 pub use document::edits_from_toml;
 pub use edit::{Edit, Link, PagePlacement, Scope};
-pub use layout::{Layout, LayoutLink, Part, PartPiece, PlacedByte, Refusal, Slot};
+pub use layout::{ArrayBehind, Layout, LayoutLink, Part, PartPiece, PlacedByte, Refusal, Slot};
 pub use near::nearest;
 pub use structure::{AddressUse, Role, Structure, StructureMember};
 pub use text::edits_from_text;

@@ -35,6 +35,8 @@ pub struct StructureMember {
 pub enum Role {
     /// A value of any type but a pointer.
     Value,
+    /// Several values: an array, or a record larger than any number.
+    Several,
     /// A pointer or reference.
     Pointer,
     /// A bit-field.

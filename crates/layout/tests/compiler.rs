@@ -138,6 +138,18 @@ fn offsets_are_the_compilers() {
         if count < 2 || source.packed {
             continue;
         }
+        let (mut aligned, to) = (layout.clone(), 1 << (1 + order[0] % 7));
+        let some = &order[..count.div_ceil(3)];
+        let edit = Edit::AlignMembers { structure: "s".into(), members: names(some), to };
+        aligned.apply(&edit).unwrap();
+        let declare_aligned = |m: &usize| match some.contains(m) {
+            true => format!("__attribute__((aligned({to}))) {}", source.declare(*m)),
+            false => source.declare(*m),
+        };
+        let at = written.len();
+        written
+            .push((source.text(&format!("s{at}"), order.iter().map(declare_aligned), true), names(&order)));
+        predicted.push((aligned, 0));
         let (hot, cold) = order.split_at(count / 2);
         let edit = Edit::Split { structure: "s".into(), hot: names(hot), by: Link::Pointer };
         layout.apply(&edit).unwrap();

@@ -39,6 +39,11 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
         (2_u32..=9).prop_map(move |block| Edit::Aosoa { structure: s(), block }),
         (2_u64..=200).prop_map(move |to| Edit::Pad { subject: s(), of: None, to }),
         (1_u32..=8).prop_map(move |to| Edit::Align { subject: s(), of: None, to: 1 << to }),
+        (members.clone(), 1_u32..=8).prop_map(move |(members, to)| Edit::AlignMembers {
+            structure: s(),
+            members,
+            to: 1 << to
+        }),
         members.clone().prop_map(move |members| Edit::Index { structure: s(), members }),
         members.clone().prop_map(move |members| Edit::Remove { structure: s(), members }),
         (members, 0_u32..=2).prop_map(move |(members, to)| Edit::Narrow {
@@ -266,7 +271,7 @@ fn impossible_edits_are_refused_with_the_reason() {
     };
     refused(arc(), "reorder arc: costs", "has no member `costs`; it has cost, tail, head, ident");
     refused(arc(), "index arc: cost", "is not a pointer");
-    refused(arc(), "narrow arc: tail to 4", "is not a plain value");
+    refused(arc(), "narrow arc: tail to 4", "is not one plain value");
     refused(arc(), "narrow arc: ident to 2", "has 2 bytes already");
     refused(arc(), "split arc: hot=cost,tail,head,ident by=index", "nothing of `arc` would be cold");
     refused(arc(), "remove arc: cost,tail,head,ident", "nothing of `arc` would be left");
@@ -292,8 +297,22 @@ fn impossible_edits_are_refused_with_the_reason() {
     refused(union, "remove arc: cost", "cost, tail share their bytes");
 
     let mut flexible = arc();
-    flexible.members.push(member("rest", 32, 0, Role::FlexibleArray, AddressUse::Kept));
-    refused(flexible, "pad arc to 64", "whose length its type does not tell");
+    flexible.members.push(member("rest", 26, 0, Role::FlexibleArray, AddressUse::Kept));
+    refused(flexible.clone(), "pad arc to 64", "whose length its type does not tell");
+    refused(flexible.clone(), "soa arc", "its objects lie in no array");
+    refused(flexible.clone(), "split arc: hot=cost by=pointer", "its objects lie in no array");
+    refused(flexible.clone(), "reorder arc: rest", "it stays behind the other members");
+    let tail = |layout: &Layout| layout.tail().map(|tail| (tail.name.to_string(), tail.was, tail.now));
+    let behind = |now| Some(("rest".to_string(), 26, now));
+    assert_eq!(tail(&Layout::compiled(flexible.clone()).unwrap()), behind(26));
+    // It may begin in what was padding, and before the size is full.
+    assert_eq!(tail(&apply(flexible.clone(), "reorder arc: ident, cost").unwrap()), behind(32));
+    assert_eq!(tail(&apply(flexible, "remove arc: head").unwrap()), behind(18));
+    assert_eq!(tail(&Layout::compiled(arc()).unwrap()), None);
+
+    let mut array = arc();
+    array.members[0].role = Role::Several;
+    refused(array, "narrow arc: cost to 4", "`cost` is not one plain value");
 
     let mut broken = arc();
     broken.bytes = 20;

@@ -168,6 +168,11 @@ fn edit() -> impl Strategy<Value = Edit> {
         (name(), names(1)).prop_map(|(structure, members)| Edit::Remove { structure, members }),
         (name(), names(1), link).prop_map(|(structure, hot, by)| Edit::Split { structure, hot, by }),
         (name(), scope.clone(), 2_u64..=1 << 30).prop_map(|(subject, of, to)| Edit::Pad { subject, of, to }),
+        (name(), names(1), 1_u32..=30).prop_map(|(structure, members, to)| Edit::AlignMembers {
+            structure,
+            members,
+            to: 1 << to
+        }),
         (name(), scope, 1_u32..=30).prop_map(|(subject, of, to)| Edit::Align { subject, of, to: 1 << to }),
         (name(), name(), 0_u32..=2).prop_map(|(structure, member, to)| Edit::Narrow {
             structure,

@@ -39,6 +39,9 @@ impl Change {
         let names = |at: &usize| tree.nodes[record.fields[*at]].name.clone();
         let stays = |at: &usize| {
             let name = names(at);
+            if layout.tail().is_some_and(|tail| tail.name == name) {
+                return true;
+            }
             let slot = parts[0].slots.iter().find(|slot| slot.names.contains(&name));
             parts[0].block == 1 && slot.is_some_and(|slot| slot.bytes == slot.was_bytes)
         };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clang_sys::*;
 use memlode_layout::Layout;
 
-use crate::clang::Tree;
+use crate::clang::{Node, Tree};
 use crate::record::{Record, records};
 use crate::rewrite::PADDING;
 
@@ -50,6 +50,16 @@ pub fn is_kept(before: &Tree, record: &Record, after: &Tree, layout: &Layout) ->
             }
             left -= 1;
         }
+    }
+    if let Some(tail) = layout.tail() {
+        let is_there = |node: &Node| {
+            let at = node.member.map(|(bits, _)| bits / 8);
+            node.name == tail.name && at.and_then(|at| u64::try_from(at).ok()) == Some(tail.now)
+        };
+        if !now.fields.iter().any(|field| is_there(&after.nodes[*field])) {
+            return Err(format!("edited, its member {} is not where the layout has it", tail.name));
+        }
+        left -= 1;
     }
     if left != 0 {
         return Err("edited, it has members more".to_string());

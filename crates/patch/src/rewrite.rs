@@ -13,7 +13,7 @@ pub fn rewritten(tree: &Tree, record: &Record, text: &str, layout: &Layout) -> R
     let order = order(tree, record, layout)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let indent = indent(text, &all[0]);
-    let mut items = items(tree, &all, &order, text)?.into_iter();
+    let mut items = items((tree, record, layout), &all, &order, text)?.into_iter();
     let mut pieces: Vec<(std::ops::Range<usize>, String)> = Vec::new();
     let part = &layout.parts()[0];
     for (at, declaration) in all.iter().enumerate() {
@@ -80,11 +80,25 @@ pub fn order(tree: &Tree, record: &Record, layout: &Layout) -> Result<Vec<usize>
         together.sort_unstable();
         order.extend(together);
     }
+    order.extend(layout.tail().and_then(|tail| position(tail.name)));
     Ok(order)
 }
 
 /// The declarations in their new order. A declaration whose members stay together stays whole.
-fn items(tree: &Tree, all: &[Declaration], order: &[usize], text: &str) -> Result<Vec<String>, &'static str> {
+fn items(
+    (tree, record, layout): (&Tree, &Record, &Layout),
+    all: &[Declaration],
+    order: &[usize],
+    text: &str,
+) -> Result<Vec<String>, &'static str> {
+    // An alignment that a member's type does not have.
+    let attribute = |at: usize| {
+        let node = &tree.nodes[record.fields[at]];
+        let mut slots = layout.parts()[0].slots.iter();
+        let slot = slots.find(|slot| slot.names.first() == Some(&node.name))?;
+        let is_raised = u64::try_from(node.ty.align).is_ok_and(|align| slot.align > align);
+        is_raised.then(|| format!("__attribute__((aligned({}))) ", slot.align))
+    };
     let mut firsts = Vec::new();
     for (at, declaration) in all.iter().enumerate() {
         firsts.extend((0..declaration.fields.len()).map(|nth| (at, nth)));
@@ -96,8 +110,13 @@ fn items(tree: &Tree, all: &[Declaration], order: &[usize], text: &str) -> Resul
         let count = declaration.fields.len();
         let are_together =
             nth == 0 && (0..count).all(|n| order.get(at + n).map(|to| firsts[*to]) == Some((number, n)));
-        if are_together {
-            out.push(text[declaration.whole.clone()].to_string());
+        let aligned = attribute(order[at]);
+        let is_one_aligned =
+            count > 1 && (0..count).any(|n| order.get(at + n).is_some_and(|&to| attribute(to).is_some()));
+        if are_together && !is_one_aligned {
+            let (whole, bare) = (&declaration.whole, declaration.bare.start);
+            let aligned = aligned.unwrap_or_default();
+            out.push(format!("{}{aligned}{}", &text[whole.start..bare], &text[bare..whole.end]));
             at += count;
             continue;
         }
@@ -115,7 +134,8 @@ fn items(tree: &Tree, all: &[Declaration], order: &[usize], text: &str) -> Resul
             _ => ("", ""),
         };
         let space = if specifiers.ends_with(char::is_whitespace) { "" } else { " " };
-        out.push(format!("{before}{specifiers}{space}{};{behind}", text[range.clone()].trim()));
+        let aligned = aligned.unwrap_or_default();
+        out.push(format!("{before}{aligned}{specifiers}{space}{};{behind}", text[range.clone()].trim()));
         at += 1;
     }
     debug_assert!(all.iter().all(|one| one.fields.iter().all(|field| tree.nodes[*field].member.is_some())));

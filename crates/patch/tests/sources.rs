@@ -35,6 +35,14 @@ const PLACE: &str = "arc.c:";
 /// Name of the source, its text, the edit, and the expected result.
 const CASES: &[(&str, &str, &str, Want)] = &[
     ("plain", "$@", REORDER, Applied),
+    ("flexible", "struct arc { long cost; char name[40]; long state; char rest[]; };\n@", REORDER, Applied),
+    (
+        "aligned_member",
+        "struct arc { long cost, spare; char name[40]; /* its state */ long state; };\n\
+         static struct arc first; @#sizeof first.name",
+        "align arc: spare, state to 16",
+        Applied,
+    ),
     ("positional", "$static struct arc first = {7, \"seven\", 42};\n@#", REORDER, No("by their position")),
     (
         "elided",
@@ -451,9 +459,13 @@ fn compiled(tree: &Tree) -> Option<Structure> {
         let Some((bits, width)) = node.member.filter(|_| tree.nodes[node.parent].spot == record) else {
             continue;
         };
-        let role = if width >= 0 { Role::Bits } else { Role::Value };
-        let bytes = if width >= 0 { (bits % 8 + i64::from(width) + 7) / 8 } else { node.ty.bytes };
-        let (offset, align) = (bits as u64 / 8, node.ty.align as u64);
+        let role = match () {
+            () if width >= 0 => Role::Bits,
+            () if node.ty.bytes < 0 => Role::FlexibleArray,
+            () => Role::Value,
+        };
+        let bytes = if width >= 0 { (bits % 8 + i64::from(width) + 7) / 8 } else { node.ty.bytes.max(0) };
+        let (offset, align) = (bits as u64 / 8, node.ty.align.max(1) as u64);
         let address = AddressUse::Kept;
         members.push(StructureMember {
             name: node.name.clone(),

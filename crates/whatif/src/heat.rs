@@ -18,6 +18,9 @@ pub struct Heat {
     pub accesses: Vec<u64>,
     /// Misses of the first level, by member.
     pub misses: Vec<u64>,
+    /// Members among which accesses do not tell which they are to: those that hold what a pointer
+    /// leads to.
+    pub unclear: Vec<Vec<usize>>,
     /// Accesses by function, of each member.
     by_function: FxHashMap<FunctionId, Vec<u64>>,
 }
@@ -70,7 +73,8 @@ pub fn heat(
     let name = layouts.layout(record).name?;
     let count = structure.members.len();
     let (accesses, misses) = (vec![0; count], vec![0; count]);
-    let mut heat = Heat { accesses, misses, by_function: FxHashMap::default(), structure };
+    let (unclear, by_function) = (Vec::new(), FxHashMap::default());
+    let mut heat = Heat { accesses, misses, unclear, by_function, structure };
     let mut holders: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
     for cell in &profile.cells {
         let site = names.site(cell.site);
@@ -96,6 +100,9 @@ pub fn heat(
             by_function[at] += accesses;
         }
     }
+    let mut unclear: Vec<Vec<usize>> = holders.into_values().filter(|members| members.len() > 1).collect();
+    unclear.sort();
+    heat.unclear = unclear;
     Some(heat)
 }
 
@@ -123,8 +130,11 @@ pub fn first_component(path: &str) -> &str {
 impl Heat {
     /// Members with a name, the most used first.
     pub fn hottest_first(&self) -> Vec<usize> {
-        let mut order: Vec<usize> =
-            (0..self.accesses.len()).filter(|&at| !self.structure.members[at].name.is_empty()).collect();
+        let members = &self.structure.members;
+        // What takes no room, such as an array of unknown length at the end, has no other place.
+        let mut order: Vec<usize> = (0..self.accesses.len())
+            .filter(|&at| !members[at].name.is_empty() && members[at].bytes > 0)
+            .collect();
         order.sort_by_key(|&at| (std::cmp::Reverse(self.accesses[at]), at));
         order
     }

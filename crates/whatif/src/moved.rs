@@ -89,6 +89,8 @@ pub(crate) enum MovedObject {
         /// An index into [`Moved::layouts`].
         layout: usize,
         base: u64,
+        /// Offsets at which the data behind it began, and begins now.
+        behind: (u64, u64),
     },
     /// There are gaps between its elements.
     Spread { base: u64, element_bytes: u64, stride: u64 },
@@ -167,16 +169,15 @@ impl AddressMap for Moved {
                     base + element % parts * part_bytes + element / parts * element_bytes
                 });
             }
-            Place::Edited(&MovedObject::Headed { layout, base }) => {
-                let layout = &self.layouts[layout];
-                let (size, end) = (layout.structure().bytes, offset + u64::from(bytes));
-                let parts = Parts { layout, bases: &[base], before: 0 };
-                if offset < size {
-                    parts.map(offset, end.min(size) - offset, pieces);
+            Place::Edited(&MovedObject::Headed { layout, base, behind: (was, now) }) => {
+                let end = offset + u64::from(bytes);
+                let parts = Parts { layout: &self.layouts[layout], bases: &[base], before: 0 };
+                if offset < was {
+                    parts.map(offset, end.min(was) - offset, pieces);
                 }
-                if end > size {
-                    let from = offset.max(size);
-                    let address = base + layout.parts()[0].stride + (from - size);
+                if end > was {
+                    let from = offset.max(was);
+                    let address = base + now + (from - was);
                     let bytes = (end - from) as u32;
                     pieces.push(MappedPiece { offset: from, address, bytes, is_link: false });
                 }
@@ -223,9 +224,9 @@ impl AddressMap for Moved {
             Place::Edited(&MovedObject::Spread { element_bytes, stride, .. }) => {
                 spread(element_bytes, stride)
             }
-            Place::Edited(&MovedObject::Headed { layout, .. }) => {
-                // Behind the element nothing changes.
-                (offset.min(last) >= self.layouts[layout].structure().bytes).then_some(step)
+            // Behind the element nothing changes.
+            Place::Edited(&MovedObject::Headed { behind: (was, _), .. }) => {
+                (offset.min(last) >= was).then_some(step)
             }
             // Elements of one part are beside each other.
             Place::Edited(&MovedObject::Dealt { element_bytes, parts, .. }) => {

@@ -4,6 +4,7 @@ use memlode_attribute::{Home, PathId};
 use memlode_layout::{Edit, nearest};
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::{SiteId, SiteTable};
+use rustc_hash::FxHashSet;
 
 use crate::plan::{PlanError, PlanInputs};
 
@@ -11,7 +12,8 @@ use crate::plan::{PlanError, PlanInputs};
 /// namespaces and arguments (`Bucket` for `indexmap::Bucket<u64, Order>`), where one alone has it.
 pub fn records_named(names: &SiteTable, name: &str) -> Vec<LayoutId> {
     let bare = ["struct ", "class "].iter().find_map(|tag| name.strip_prefix(tag)).unwrap_or(name);
-    let exact = records(names, |full| full == bare);
+    // One without a name is `struct {file.c:7}`, whole.
+    let exact = records(names, |full| full == bare || full == name);
     if !exact.is_empty() {
         return exact;
     }
@@ -111,6 +113,7 @@ pub fn check_types(names: &SiteTable, edits: &[Edit]) -> Result<(), PlanError> {
         | Edit::Split { structure, .. }
         | Edit::Soa { structure, .. }
         | Edit::Aosoa { structure, .. }
+        | Edit::AlignMembers { structure, .. }
         | Edit::Index { structure, .. }
         | Edit::Narrow { structure, .. }
         | Edit::Remove { structure, .. }
@@ -141,8 +144,12 @@ pub(crate) fn unknown_type(names: &SiteTable, edit: &Edit, name: &str) -> PlanEr
 }
 
 pub(crate) fn unknown_object(known: &PlanInputs<'_>, edit: &Edit, name: &str) -> PlanError {
+    // What nothing accesses is of no use to name, such as what the linker adds.
+    let cells = known.profile.cells.iter().filter(|cell| cell.counts.accesses() > 0);
+    let used: FxHashSet<usize> = cells.map(|cell| cell.class.0 as usize).collect();
+    let classes = known.profile.classes.iter().enumerate();
     let mut all: Vec<String> = Vec::new();
-    for class in &known.profile.classes {
+    for (_, class) in classes.filter(|(number, _)| used.contains(number)) {
         match &class.home {
             Home::Global { symbol, .. } => all.push((known.written)(symbol)),
             Home::Heap { site, path, .. } => {

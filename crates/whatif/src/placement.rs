@@ -14,7 +14,7 @@ use crate::allocator::{Allocator, BlockId, Call, MAPPED};
 use crate::moved::{EDITED, Heap, Moved, MovedObject, OnNodes};
 use crate::plan::{ElementPlaces, ObjectEdit, Plan, SpreadElements};
 use crate::side_by_side::EditedRanges;
-use crate::sizes::{alignment_of, bytes_of, is_header, part_bytes, whole_elements};
+use crate::sizes::{alignment_of, behind, bytes_of, headed_bytes, is_header, part_bytes, whole_elements};
 
 /// The addresses of records that a program would keep in a growing array of its own: no other object is there.
 const POOLS: u64 = 0x2000_0000_0000;
@@ -342,9 +342,8 @@ impl PlacedHeap {
     ) -> Option<(How, Vec<(u64, u64)>)> {
         let layout = &plan.all_layouts()[at];
         if is_header(layout, made.bytes, element) {
-            let part = &layout.parts()[0];
-            let bytes = part.stride + (made.bytes - element);
-            return Some((How::Headed { layout: at }, vec![(bytes, part.align.max(asked_for(plan, made)))]));
+            let (bytes, align) = (headed_bytes(layout, made.bytes), layout.parts()[0].align);
+            return Some((How::Headed { layout: at }, vec![(bytes, align.max(asked_for(plan, made)))]));
         }
         let elements = whole_elements(made.bytes, element)?;
         let is_alone = elements == 1 && layout.parts().len() > 1;
@@ -413,7 +412,10 @@ impl PlacedHeap {
                 }
                 How::Headed { layout } => match of(block.first) {
                     0 => 0,
-                    base => heap.edit(MovedObject::Headed { layout, base }),
+                    base => {
+                        let behind = behind(&plan.all_layouts()[layout]);
+                        heap.edit(MovedObject::Headed { layout, base, behind })
+                    }
                 },
                 How::Packed(_) => match order.get(&number) {
                     Some(&base) => heap.edit(MovedObject::Whole { base }),
@@ -524,7 +526,8 @@ fn globals(trace: &Trace, plan: &Plan, moved: &mut Moved, footprint: &mut Footpr
             }
             let Some(subject) = plan.subject(&home) else { continue };
             let object = if let (Some(layout), Some((_, element))) = (subject.layout, subject.record) {
-                let Some(elements) = whole_elements(global.bytes, element) else {
+                let is_sized = plan.all_layouts()[layout].tail().is_none();
+                let Some(elements) = whole_elements(global.bytes, element).filter(|_| is_sized) else {
                     footprint.left += 1;
                     continue;
                 };

@@ -271,6 +271,7 @@ impl Plan {
             | Edit::Split { structure, .. }
             | Edit::Soa { structure, .. }
             | Edit::Aosoa { structure, .. }
+            | Edit::AlignMembers { structure, .. }
             | Edit::Index { structure, .. }
             | Edit::Narrow { structure, .. }
             | Edit::Remove { structure, .. } => {

@@ -15,10 +15,29 @@ const COOKIES: [u64; 2] = [8, 16];
 /// the element; and the layout keeps an element together.
 pub(crate) fn is_header(layout: &Layout, bytes: u64, element: u64) -> bool {
     let [part] = layout.parts() else { return false };
+    if let Some(tail) = layout.tail() {
+        return bytes >= tail.was;
+    }
     let is_whole = part.block == 1;
     let may_be_array = bytes >= 2 * element && COOKIES.contains(&(bytes % element.max(1)));
     let is_small = bytes <= LARGEST_HEADED || bytes < 4 * element;
     is_whole && element > 0 && bytes > element && !bytes.is_multiple_of(element) && !may_be_array && is_small
+}
+
+/// Offsets at which the data behind one element began, and begin under its layout.
+pub(crate) fn behind(layout: &Layout) -> (u64, u64) {
+    match layout.tail() {
+        Some(tail) => (tail.was, tail.now),
+        None => (layout.structure().bytes, layout.parts()[0].stride),
+    }
+}
+
+/// Returns the bytes of a block of one element with data behind it.
+pub(crate) fn headed_bytes(layout: &Layout, before: u64) -> u64 {
+    let (was, now) = behind(layout);
+    // Of an element with an array behind it, the end may be what is allocated, or where that begins.
+    let grown = before.saturating_sub(layout.structure().bytes) + layout.parts()[0].stride;
+    grown.max(now + before.saturating_sub(was))
 }
 
 /// Returns the number of elements in this many bytes, if it is whole.

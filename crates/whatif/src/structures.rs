@@ -63,6 +63,11 @@ fn role(layouts: &Layouts, member: &Member, is_last: bool) -> Role {
         _ if member.is_bit_field => Role::Bits,
         (_, Some(Form::Pointer)) => Role::Pointer,
         (_, Some(Form::Array { extents, .. })) if is_last && extents.contains(&0) => Role::FlexibleArray,
+        (_, Some(Form::Array { .. })) => Role::Several,
+        // An atomic or another wrapper of a number is as good as that.
+        (_, Some(form)) if !matches!(form, Form::Scalar | Form::Enumeration) && bytes(member) > 8 => {
+            Role::Several
+        }
         _ => Role::Value,
     }
 }

@@ -30,6 +30,7 @@ Edits, one a line or with `;` between them:
   reorder arc: state, tail            split arc: hot=cost,tail by=index     (by: pointer, index, parallel)
   soa arc                             aosoa arc by 8
   pad worker to 64                    align worker to 64                    (a type, or an object with of=object)
+  align queue: tail,slots to 64       (members)
   index node: next                    narrow arc: cost to 4                 remove arc: spare
   group x, y                          shift buffer by 256                   per-thread hits
   align sums to 64 of=element         deal sums by 4                        (elements of an array)

@@ -92,6 +92,17 @@ pub struct Slot {
     pub phase: u64,
 }
 
+/// An array behind an element whose length the type does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayBehind<'l> {
+    /// Its name.
+    pub name: &'l str,
+    /// Offset of its beginning in the structure as compiled.
+    pub was: u64,
+    /// Offset of its beginning now.
+    pub now: u64,
+}
+
 /// The link that an access of the cold part loads first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutLink {
@@ -144,6 +155,18 @@ impl Layout {
         self.link
     }
 
+    /// The array behind an element, if the structure ends with one whose length it does not tell.
+    pub fn tail(&self) -> Option<ArrayBehind<'_>> {
+        let member = self.structure.members.iter().find(|member| member.role == Role::FlexibleArray)?;
+        let end = |ends: &mut dyn Iterator<Item = u64>| ends.max().unwrap_or(0);
+        let was = end(&mut self.units.iter().map(|unit| unit.offset + unit.bytes));
+        let now = end(&mut self.parts[0].slots.iter().map(|slot| slot.offset + slot.bytes));
+        // It may be aligned to more than its type is.
+        let aligns = std::iter::successors(Some(member.align.max(1)), |align| align.checked_mul(2));
+        let align = aligns.into_iter().find(|&align| was.next_multiple_of(align) >= member.offset)?;
+        Some(ArrayBehind { name: &member.name, was: member.offset, now: now.next_multiple_of(align) })
+    }
+
     /// Changes the layout.
     ///
     /// # Errors
@@ -157,6 +180,7 @@ impl Layout {
             Edit::Aosoa { block, .. } => next.blocks(*block)?,
             Edit::Pad { of: None | Some(Scope::Type | Scope::Element), to, .. } => next.grow(*to, false)?,
             Edit::Align { of: None | Some(Scope::Type | Scope::Element), to, .. } => next.grow(*to, true)?,
+            Edit::AlignMembers { members, to, .. } => next.align(members, *to)?,
             Edit::Index { members, .. } => next.index(members)?,
             Edit::Narrow { member, to, .. } => next.narrow(member, *to)?,
             Edit::Remove { members, .. } => next.remove(members)?,
@@ -200,6 +224,7 @@ impl Layout {
     }
 
     fn split(&mut self, hot: &[String], by: Link) -> Result<(), Refusal> {
+        self.sized()?;
         self.movable()?;
         let hot = self.units_of(hot)?;
         self.in_one_part()?;
@@ -256,6 +281,7 @@ impl Layout {
 
     /// Refuses structures that must stay in one piece.
     fn divisible(&self) -> Result<(), Refusal> {
+        self.sized()?;
         self.movable()?;
         self.in_one_part()?;
         match (0..self.parts[0].slots.len()).find(|slot| self.is_fixed(0, *slot)) {
@@ -265,9 +291,7 @@ impl Layout {
     }
 
     fn grow(&mut self, to: u64, align: bool) -> Result<(), Refusal> {
-        if self.flexible() {
-            return Err(Refusal::Flexible { structure: self.structure.name.clone() });
-        }
+        self.sized()?;
         self.in_one_part()?;
         let asked = &mut self.parts[0].asked;
         asked.multiple = least_common_multiple(asked.multiple, to);
@@ -276,6 +300,23 @@ impl Layout {
         }
         let end = self.parts[0].stride;
         self.parts[0].finish(end);
+        Ok(())
+    }
+
+    /// Begins members at multiples, as `alignas` in front of them does.
+    fn align(&mut self, members: &[String], to: u64) -> Result<(), Refusal> {
+        self.movable()?;
+        let units = self.units_of(members)?;
+        self.in_one_part()?;
+        for unit in units {
+            // A class aligns its bases, and none of them alone.
+            let Some((0, slot)) = self.places[unit].filter(|&(part, slot)| !self.is_fixed(part, slot)) else {
+                return Err(Refusal::Fixed { member: members.join(", ") });
+            };
+            let slot = &mut self.parts[0].slots[slot];
+            (slot.align, slot.phase) = (slot.align.max(to), 0);
+        }
+        self.parts[0].arrange();
         Ok(())
     }
 
@@ -367,6 +408,9 @@ impl Layout {
         for name in names {
             let of = |unit: &Unit| unit.members.iter().any(|at| self.structure.members[*at].name == *name);
             let Some(unit) = self.units.iter().position(of) else {
+                if let Some(tail) = self.tail().filter(|tail| tail.name == name) {
+                    return Err(Refusal::Last { member: tail.name.to_string() });
+                }
                 let names = self.structure.members.iter().map(|member| member.name.clone());
                 return Err(Refusal::NoSuchMember {
                     structure: self.structure.name.clone(),
@@ -386,9 +430,6 @@ impl Layout {
 
     /// Refuses to move members if that would break the program's uses of their addresses.
     fn movable(&self) -> Result<(), Refusal> {
-        if self.flexible() {
-            return Err(Refusal::Flexible { structure: self.structure.name.clone() });
-        }
         let cast = self.structure.members.iter().find(|member| member.address == AddressUse::Cast);
         match cast {
             Some(member) => Err(Refusal::Cast { member: member.name.clone() }),
@@ -403,8 +444,13 @@ impl Layout {
         }
     }
 
-    fn flexible(&self) -> bool {
-        self.structure.members.iter().any(|member| member.role == Role::FlexibleArray)
+    /// Refuses structures with an array behind them: their objects lie in no array, and their end is
+    /// not known.
+    fn sized(&self) -> Result<(), Refusal> {
+        match self.tail() {
+            Some(_) => Err(Refusal::Flexible { structure: self.structure.name.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// Returns whether the language puts a slot where it is: bases, and the pointer to virtual

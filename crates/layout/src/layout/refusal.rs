@@ -41,10 +41,18 @@ pub enum Refusal {
         member: String,
     },
     /// The structure ends with an array of unknown length.
-    #[error("`{structure}` ends with an array whose length its type does not tell")]
+    #[error(
+        "`{structure}` ends with an array whose length its type does not tell: its objects lie in no array"
+    )]
     Flexible {
         /// The type.
         structure: String,
+    },
+    /// The array of unknown length at the end cannot be moved.
+    #[error("`{member}` is an array whose length its type does not tell: it stays behind the other members")]
+    Last {
+        /// The array.
+        member: String,
     },
     /// Another edit has divided the type already.
     #[error("`{structure}` is divided into several arrays by an edit before this one")]
@@ -70,8 +78,8 @@ pub enum Refusal {
         /// The member.
         member: String,
     },
-    /// Pointers, bases and bit-fields cannot be narrowed.
-    #[error("`{member}` is not a plain value; a pointer can become an index instead")]
+    /// Pointers, arrays, bases and bit-fields cannot be narrowed.
+    #[error("`{member}` is not one plain value; a pointer can become an index instead")]
     NoValue {
         /// The member.
         member: String,

@@ -197,7 +197,7 @@ fn effort(edits: &[Edit]) -> u8 {
     let one = |edit: &Edit| match edit {
         // Elements of no record get one around them.
         Edit::Pad { of: Some(Scope::Element), .. } | Edit::Align { of: Some(Scope::Element), .. } => 1,
-        Edit::Reorder { .. } | Edit::Pad { .. } | Edit::Align { .. } => 0,
+        Edit::Reorder { .. } | Edit::Pad { .. } | Edit::Align { .. } | Edit::AlignMembers { .. } => 0,
         Edit::Shift { .. } | Edit::Remove { .. } | Edit::Pages { .. } | Edit::Place { .. } => 1,
         Edit::Split { .. } | Edit::Soa { .. } | Edit::Group { .. } | Edit::PerThread { .. } => 2,
         Edit::Deal { .. }

@@ -5,6 +5,7 @@ use memlode_attribute::libraries::FetchedCrates;
 use memlode_layout::Edit;
 use memlode_trace::layouts::LayoutId;
 use memlode_trace::sites::StringId;
+use rustc_hash::FxHashSet;
 
 use super::Baseline;
 use crate::heat::RecordNames;
@@ -44,9 +45,15 @@ pub fn waited_for(baseline: &Baseline) -> Vec<(String, LayoutId)> {
     let names = baseline.trace.sites();
     let costs = CostModel::new(&baseline.profile, names, &baseline.machine);
     let records = RecordNames::of(names, &baseline.profile);
+    let layouts = names.layouts();
+    let all = layouts.all().iter().filter(|layout| layout.is_record());
+    let of_records: FxHashSet<StringId> = all.filter_map(|layout| layout.name).collect();
     let mut by_type: Vec<(StringId, f64)> = Vec::new();
     for (number, cell) in baseline.profile.cells.iter().enumerate() {
-        let Some((ty, _)) = records.touched(names, names.site(cell.site)) else { continue };
+        // What is reached by a pointer to a member, such as to a string, is of the object's record.
+        let touched = records.touched(names, names.site(cell.site)).map(|(ty, _)| ty);
+        let touched = touched.filter(|ty| of_records.contains(ty));
+        let Some(ty) = touched.or(records.of_classes[cell.class.0 as usize]) else { continue };
         let cycles = costs.of(number).cycles();
         match by_type.iter_mut().find(|(known, _)| *known == ty) {
             Some((_, sum)) => *sum += cycles,

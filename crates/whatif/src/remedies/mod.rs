@@ -2,6 +2,7 @@
 
 pub(crate) mod align;
 pub(crate) mod align_elements;
+pub(crate) mod align_members;
 pub(crate) mod align_records;
 pub(crate) mod align_variables;
 pub(crate) mod aosoa;
@@ -24,7 +25,7 @@ pub(crate) mod split;
 use crate::remedy::RegisteredRemedy;
 
 /// All remedies, in the order in which they propose.
-pub fn all() -> [RegisteredRemedy; 20] {
+pub fn all() -> [RegisteredRemedy; 21] {
     [
         RegisteredRemedy::of::<reorder::Reorder>(),
         RegisteredRemedy::of::<split::Split>(),
@@ -41,6 +42,7 @@ pub fn all() -> [RegisteredRemedy; 20] {
         RegisteredRemedy::of::<pages::Pages>(),
         RegisteredRemedy::of::<place::Place>(),
         RegisteredRemedy::of::<align_records::AlignRecords>(),
+        RegisteredRemedy::of::<align_members::AlignMembers>(),
         RegisteredRemedy::of::<align_elements::AlignElements>(),
         RegisteredRemedy::of::<deal::Deal>(),
         RegisteredRemedy::of::<align_variables::AlignVariables>(),

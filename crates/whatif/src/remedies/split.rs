@@ -19,6 +19,9 @@ use crate::remedy::{Case, CaseSubject, Proposal, Remedy, RemedyMeta};
 /// Numbers of members that are tried as the hot part.
 const HOTTEST: [usize; 4] = [1, 2, 4, 8];
 
+/// The most members that are tried of those that accesses may be to.
+const UNCLEAR: usize = 4;
+
 /// A record in two parts.
 pub(crate) struct Split;
 
@@ -43,6 +46,7 @@ fn together(heat: &Heat) -> Vec<Edit> {
         set.sort_unstable();
         sets.push(set);
     }
+    sets.extend(heat.unclear.iter().flat_map(|unclear| one_of(unclear, heat)));
     let mut edits = Vec::new();
     for (at, set) in sets.iter().enumerate() {
         if set.is_empty() || set.len() >= order.len() || sets[..at].contains(set) {
@@ -53,6 +57,19 @@ fn together(heat: &Heat) -> Vec<Edit> {
         }
     }
     edits
+}
+
+/// Sets with each of some members that accesses may be to, such as strings that one function reads:
+/// with the members that are known to be used, or alone. A replay knows the addresses.
+fn one_of(unclear: &[usize], heat: &Heat) -> Vec<Vec<usize>> {
+    let known = (0..heat.accesses.len()).filter(|at| heat.accesses[*at] > 0 && !unclear.contains(at));
+    let known: Vec<usize> = known.collect();
+    let with_known = |&at: &usize| {
+        let mut set = [&known[..], &[at]].concat();
+        set.sort_unstable();
+        [set, vec![at]]
+    };
+    unclear.iter().take(UNCLEAR).flat_map(with_known).collect()
 }
 
 /// The split that the published rules ask for.

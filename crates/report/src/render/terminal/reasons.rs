@@ -78,6 +78,7 @@ fn reason(edit: &Edit, constants: &[ConstantMember]) -> String {
         }
         Edit::Align { of: Some(Scope::Element), .. } => "elements of different threads share no line".into(),
         Edit::Align { of: Some(_), .. } => "objects of different threads share no line".into(),
+        Edit::AlignMembers { .. } => "members that different threads use share no line".into(),
         Edit::Deal { .. } => "the elements of a thread share lines with no other thread's".into(),
         Edit::PerThread { .. } => {
             "threads only add to it, so no thread has to take the line from another".into()
