@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memlode_symbols::debug::DebugFrame;
 use memlode_symbols::instruction::{LONGEST, Operand, Operands, Register};
 use memlode_symbols::typing::{TypedAccess, TypedData, Typing, Untyped};
-use memlode_symbols::{Flow, GeneralRegisters, Instruction, ProgramFile};
+use memlode_symbols::{GeneralRegisters, Instruction, ProgramFile};
 use memlode_trace::format::untyped;
 use memlode_trace::sampled::{
     CallPath, InstructionAccess, InstructionFrame, InstructionId, KnownBlocks, KnownPaths, SampledBlock,
@@ -410,15 +410,13 @@ fn number(why: Untyped) -> u8 {
 /// The access that a sample's instruction waits for, and whether it is that of the instruction in front of it: so it is
 /// if the program comes from there.
 fn waiting(program: &ProgramFile, typing: &mut Typing, sampled: u64, skid: u8) -> (TypedAccess, bool) {
-    if skid == 0 || sampled == 0 {
+    if skid == 0 {
         return (typing.at(program, sampled), false);
     }
-    let before = typing.at(program, sampled - 1);
-    let leads_here = decoded(program, before.address).is_some_and(|instruction| {
-        instruction.next() == sampled
-            && !matches!(instruction.flow(), Flow::Ends | Flow::Jump(_) | Flow::Call)
-    });
-    if leads_here { (before, true) } else { (typing.at(program, sampled), false) }
+    match typing.before(program, sampled) {
+        Some(before) => (before, true),
+        None => (typing.at(program, sampled), false),
+    }
 }
 
 fn decoded(program: &ProgramFile, address: u64) -> Option<Instruction> {

@@ -73,6 +73,45 @@ fn the_hot_member_comes_first_whatever_the_compiler() {
     }
 }
 
+/// A tree whose keys are compared in front of a jump: to the processor the two are one, behind which it
+/// is found.
+const TREE: &str = r#"
+#include <stdlib.h>
+struct leaf { struct leaf *child[2]; long key; long rest[4]; };
+static struct leaf *root;
+__attribute__((noinline)) static long find(long key) {
+    struct leaf *leaf = root;
+    while (leaf && leaf->key != key) // <-- hot
+        leaf = leaf->child[key > leaf->key];
+    return leaf ? leaf->rest[0] + 1 : 0;
+}
+int main(void) {
+    unsigned seed = 1;
+    for (int i = 0; i < 200000; i++, seed = seed * 1103515245u + 12345) {
+        struct leaf **at = &root;
+        while (*at)
+            at = &(*at)->child[seed >> 2 > (*at)->key];
+        *at = calloc(1, sizeof **at);
+        (*at)->key = seed >> 2;
+    }
+    long found = 0;
+    for (int i = 0; i < 400000; i++, seed = seed * 1103515245u + 12345)
+        found += find(seed >> 2);
+    return found == 1;
+}
+"#;
+
+#[test]
+fn a_comparison_is_waited_for_behind_its_jump() {
+    for compiler in ["clang-22", "gcc"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("tree.c");
+        std::fs::write(&source, TREE).expect("a source");
+        let report = started(&built(folder.path(), compiler, &["-g"], &source));
+        assert_hot(&report, &source, "leaf.key", compiler);
+    }
+}
+
 /// A shell that starts the program again and again, and is ended at the end.
 struct Forever(Child);
 

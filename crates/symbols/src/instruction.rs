@@ -1,8 +1,8 @@
 //! Instructions of x86-64: the memory that one reads and writes, and where it goes on.
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, OpAccess, Register as Iced,
-    UsedMemory,
+    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register as Iced, UsedMemory,
 };
 
 /// Bytes of the longest instruction.
@@ -111,6 +111,29 @@ impl Instruction {
     /// It calls a function of the program.
     pub fn is_call(&self) -> bool {
         matches!(self.0.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+    }
+
+    /// Returns whether processors carry it out together with the jump behind it, as one: a
+    /// comparison, or an addition whose result is in a register (Intel's optimisation manual, macro-fusion).
+    pub(crate) fn fuses_with(&self, jump: &Instruction) -> bool {
+        use ConditionCode::{no, np, ns, o, p, s};
+        let decoded = &self.0;
+        let is_memory = |kind| kind == OpKind::Memory;
+        let has_number = decoded.op_count() > 1 && decoded.try_immediate(1).is_ok();
+        if decoded.next_ip() != jump.address()
+            || !jump.0.is_jcc_short_or_near()
+            || (has_number && decoded.op_kinds().any(is_memory))
+        {
+            return false;
+        }
+        let is_order = !matches!(jump.0.condition_code(), s | ns | p | np | o | no);
+        match decoded.mnemonic() {
+            Mnemonic::Test => true,
+            Mnemonic::And => !is_memory(decoded.op0_kind()),
+            Mnemonic::Cmp => is_order,
+            Mnemonic::Add | Mnemonic::Sub => is_order && !is_memory(decoded.op0_kind()),
+            _ => false,
+        }
     }
 
     /// The way on from here.
@@ -245,6 +268,31 @@ mod tests {
             assert_eq!(operand.address(&registers), Some(address), "{code:x?}");
             assert_eq!((operand.bytes, operand.loads, operand.stores), (bytes, loads, stores), "{code:x?}");
         }
+    }
+
+    #[test]
+    fn comparisons_and_jumps_that_are_one() {
+        let fused = |code: &[u8], jump: &[u8]| {
+            let first = decoded(code);
+            first.fuses_with(&Instruction::decode(jump, first.next()).expect("a jump"))
+        };
+        let (jne, js, loops, jmp) = (&[0x75, 0][..], &[0x78, 0][..], &[0xe2, 0][..], &[0xeb, 0][..]);
+        // cmp [rdi], eax; cmp eax, [rdi]; cmp [rdi], 7; test [rdi], eax; add eax, [rdi]; add [rdi], eax; mov eax, [rdi];
+        // cmp eax, 7
+        for (code, with) in [
+            (&[0x39, 0x07][..], [true, false]),
+            (&[0x3b, 0x07], [true, false]),
+            (&[0x83, 0x3f, 0x07], [false, false]),
+            (&[0x85, 0x07], [true, true]),
+            (&[0x03, 0x07], [true, false]),
+            (&[0x01, 0x07], [false, false]),
+            (&[0x8b, 0x07], [false, false]),
+            (&[0x83, 0xf8, 0x07], [true, false]),
+        ] {
+            assert_eq!([fused(code, jne), fused(code, js)], with, "{code:x?}");
+            assert!(!fused(code, loops) && !fused(code, jmp), "{code:x?}");
+        }
+        assert!(!decoded(&[0x39, 0x07]).fuses_with(&decoded(jne)), "one that lies elsewhere");
     }
 
     #[test]

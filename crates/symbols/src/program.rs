@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memlode_trace::module::ModuleImage;
+use object::read::elf::ProgramHeader;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use crate::debug::Debug;
@@ -71,6 +72,7 @@ pub struct ProgramFile {
     entry: u64,
     is_fixed: bool,
     build_id: Option<Vec<u8>>,
+    thread_bytes: Option<u64>,
     segments: Segments,
     functions: Symbols,
     data: Symbols,
@@ -135,12 +137,14 @@ impl ProgramFile {
         let is_fixed = image.kind() == object::ObjectKind::Executable;
         let build_id = image.build_id().ok().flatten().map(<[u8]>::to_vec);
         let (functions, data) = (Symbols::new(functions), Symbols::new(data));
+        let thread_bytes = thread_bytes(&image);
         Ok(ProgramFile {
             path: path.to_owned(),
             bytes,
             entry,
             is_fixed,
             build_id,
+            thread_bytes,
             segments,
             functions,
             data,
@@ -246,11 +250,25 @@ impl ProgramFile {
         self.linked.get_or_init(|| read().unwrap_or_default()).get(&place).copied()
     }
 
+    /// Bytes of the memory that each thread has of its own, up to the address that the thread knows:
+    /// of a program, not of a library (System V ABI, thread-local storage).
+    pub(crate) fn thread_bytes(&self) -> Option<u64> {
+        self.thread_bytes
+    }
+
     fn read_debug(&self) -> Option<Debug> {
         let bytes = self.separate.as_ref().unwrap_or(&self.bytes);
         let image = object::File::parse(&**bytes).ok()?;
         Debug::load(&self.path, &|name| section(bytes, &image, name))
     }
+}
+
+fn thread_bytes(image: &object::File<'_>) -> Option<u64> {
+    let object::File::Elf64(image) = image else { return None };
+    let endian = image.endian();
+    let headers = image.elf_program_headers();
+    let own = headers.iter().find(|header| header.p_type(endian) == object::elf::PT_TLS)?;
+    own.p_memsz(endian).checked_next_multiple_of(own.p_align(endian).max(1))
 }
 
 /// Relocations of the global offset table (System V ABI, AMD64 supplement, 4.4.1).

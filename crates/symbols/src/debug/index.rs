@@ -41,6 +41,8 @@ pub(crate) struct Global {
 struct Whole {
     /// Keyed by address.
     globals: BTreeMap<u64, Global>,
+    /// Variables that each thread has of its own, keyed by the place in what they all begin with.
+    of_threads: BTreeMap<u64, Global>,
     /// Complete records by qualified name; `None` where units disagree in their size.
     records: HashMap<String, Option<(EntryId, u64)>>,
     /// Namespaces and classes that types are in, with the colons behind them, of those that are in any.
@@ -50,6 +52,8 @@ struct Whole {
 /// All units.
 pub(crate) struct Index {
     units: Vec<Lazy>,
+    /// Types in units of their own, by the signatures that others know them by.
+    signatures: HashMap<u64, EntryId>,
     /// Ranges of code, and their units.
     ranges: Vec<(u64, u64, usize)>,
     whole: OnceCell<Whole>,
@@ -58,10 +62,13 @@ pub(crate) struct Index {
 impl Index {
     /// Reads the heads of all units. Damaged ones are left out.
     pub fn read(dwarf: &Dwarf) -> Index {
-        let mut units = Vec::new();
+        let (mut units, mut signatures) = (Vec::new(), HashMap::new());
         let mut headers = dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             let Some(start) = header.offset().as_debug_info_offset() else { continue };
+            if let gimli::UnitType::Type { type_signature, type_offset } = header.type_() {
+                signatures.insert(type_signature.0, EntryId(start.0.saturating_add(type_offset.0)));
+            }
             let end = start.0.saturating_add(header.length_including_self());
             units.push(Lazy {
                 header,
@@ -71,7 +78,7 @@ impl Index {
                 functions: OnceCell::new(),
             });
         }
-        let mut index = Index { units, ranges: Vec::new(), whole: OnceCell::new() };
+        let mut index = Index { units, signatures, ranges: Vec::new(), whole: OnceCell::new() };
         let mut found = Vec::new();
         for number in 0..index.units.len() {
             let Some(unit) = index.unit(dwarf, number) else { continue };
@@ -112,6 +119,7 @@ impl Index {
         match value {
             AttributeValue::UnitRef(offset) => Some(self.id(number, offset)),
             AttributeValue::DebugInfoRef(offset) => Some(EntryId(offset.0)),
+            AttributeValue::DebugTypesRef(signature) => self.signatures.get(&signature.0).copied(),
             _ => None,
         }
     }
@@ -151,6 +159,12 @@ impl Index {
     pub fn global_before(&self, dwarf: &Dwarf, address: u64) -> Option<(u64, &Global)> {
         let globals = &self.whole(dwarf).globals;
         globals.range(..=address).next_back().map(|(at, global)| (*at, global))
+    }
+
+    /// The variable of each thread's own that begins at a place, or the nearest before it.
+    pub fn thread_local_before(&self, dwarf: &Dwarf, place: u64) -> Option<(u64, &Global)> {
+        let known = &self.whole(dwarf).of_threads;
+        known.range(..=place).next_back().map(|(at, global)| (*at, global))
     }
 
     /// The namespaces and classes that a type is in: "std::", or nothing.
@@ -208,7 +222,10 @@ impl Index {
                 let Some((Some(name), kind)) = self.name_and_type(dwarf, number, entry) else { return };
                 let global =
                     |part: Part| Global { name: name.clone(), kind, from: part.from, bytes: part.bytes };
-                whole.globals.extend(parts.into_iter().map(|part| (part.address, global(part))));
+                for part in parts {
+                    let all = if part.is_of_thread { &mut whole.of_threads } else { &mut whole.globals };
+                    all.insert(part.address, global(part));
+                }
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
                 let bytes = entry.attr_value(gimli::DW_AT_byte_size).ok().flatten();
@@ -266,6 +283,7 @@ struct Part {
     address: u64,
     from: u64,
     bytes: Option<u64>,
+    is_of_thread: bool,
 }
 
 /// Parts of a variable that are read.
@@ -277,21 +295,27 @@ fn static_parts(dwarf: &Dwarf, unit: &Unit, entry: &Entry<'_, '_>) -> Option<Vec
     let AttributeValue::Exprloc(place) = entry.attr_value(gimli::DW_AT_location).ok()?? else { return None };
     let mut operations = place.operations(unit.encoding());
     let (mut found, mut from, mut address) = (Vec::new(), 0_u64, None);
+    let (mut number, mut is_of_thread) = (None, false);
     while let Some(operation) = operations.next().ok()? {
         match operation {
             Operation::Address { address: at } if address.is_none() => address = Some(at),
             Operation::AddressIndex { index } if address.is_none() => {
                 address = Some(dwarf.address(unit, index).ok()?);
             }
+            Operation::UnsignedConstant { value } if address.is_none() => number = Some(value),
+            Operation::TLS if number.is_some() => {
+                (address, is_of_thread) = (number.take(), true);
+            }
             Operation::Piece { size_in_bits, bit_offset: None } if found.len() < MOST_PARTS => {
                 let bytes = size_in_bits / 8;
-                found.extend(address.take().map(|address| Part { address, from, bytes: Some(bytes) }));
+                let part = |address| Part { address, from, bytes: Some(bytes), is_of_thread };
+                found.extend(address.take().map(part));
                 from = from.checked_add(bytes)?;
             }
             _ => return None,
         }
     }
-    found.extend(address.map(|address| Part { address, from: 0, bytes: None }));
-    found.retain(|part| part.address != 0);
+    found.extend(address.map(|address| Part { address, from: 0, bytes: None, is_of_thread }));
+    found.retain(|part| part.address != 0 || part.is_of_thread);
     Some(found)
 }

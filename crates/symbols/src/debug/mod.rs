@@ -134,6 +134,12 @@ impl Debug {
         if self.too_deep { None } else { self.index().global_before(&self.dwarf, address) }
     }
 
+    /// The variable of each thread's own that begins at a place of what they all begin with, or the
+    /// nearest before it.
+    pub(crate) fn thread_local_before(&self, place: u64) -> Option<(u64, &index::Global)> {
+        if self.too_deep { None } else { self.index().thread_local_before(&self.dwarf, place) }
+    }
+
     fn index(&self) -> &index::Index {
         self.index.get_or_init(|| index::Index::read(&self.dwarf))
     }

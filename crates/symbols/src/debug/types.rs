@@ -143,7 +143,10 @@ impl Debug {
                 gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
                     let is_declared = entry.attr_value(gimli::DW_AT_declaration).ok()?.is_some();
                     if is_declared || size.is_none() {
-                        let complete = self.index().record(&self.dwarf, &self.qualified_name(id, None)?)?;
+                        let signature = entry.attr_value(gimli::DW_AT_signature).ok()?;
+                        let signed = signature.and_then(|of| self.index().reference(number, of));
+                        let named = || self.index().record(&self.dwarf, &self.qualified_name(id, None)?);
+                        let complete = signed.or_else(named)?;
                         id = (complete != id).then_some(complete)?;
                         continue;
                     }

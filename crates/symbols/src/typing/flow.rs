@@ -171,7 +171,7 @@ fn blocks(code: &[Instruction]) -> BTreeSet<usize> {
     found
 }
 
-fn index(code: &[Instruction], address: u64) -> Option<usize> {
+pub fn index(code: &[Instruction], address: u64) -> Option<usize> {
     code.binary_search_by_key(&address, Instruction::address).ok()
 }
 
@@ -390,7 +390,7 @@ fn is_static(decoded: &iced_x86::Instruction) -> bool {
 
 /// The address of a static variable.
 fn address_of(known: &Known<'_>, address: u64) -> Option<Value> {
-    known.global(address).map(|found| Value::Into(found.kind, found.offset, 0))
+    known.global(address).map(|found| known.begun(found))
 }
 
 fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Value> {
@@ -411,12 +411,21 @@ fn lea(known: &Known<'_>, instruction: &Instruction, state: &State) -> Option<Va
             let moved = known.moved(index, displacement);
             Some(base.map_or(moved, |base| known.indexed(moved, base)))
         }
+        (Some(Value::Thread(at)), _) => {
+            let at = at.wrapping_add(displacement);
+            match (known.thread_local(at), scaled) {
+                (Some(found), Some(index)) => Some(known.indexed(known.begun(found), index)),
+                (Some(found), None) => Some(known.begun(found)),
+                (None, None) => Some(Value::Thread(at)),
+                (None, Some(_)) => None,
+            }
+        }
         (Some(base @ Value::Frame(at)), _) => {
             let at = at.wrapping_add(displacement);
             match scaled {
                 Some(index) => {
                     let found = known.frame_variable(decoded.ip(), at, state)?;
-                    Some(known.indexed(Value::Into(found.kind, found.offset, 0), index))
+                    Some(known.indexed(known.begun(found), index))
                 }
                 None => Some(known.moved(base, displacement)),
             }

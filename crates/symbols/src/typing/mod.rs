@@ -11,6 +11,7 @@
 
 mod flow;
 mod state;
+mod way;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +25,7 @@ use crate::debug::variables::{FrameBase, Located, Place, Variables};
 use crate::instruction::{Instruction, Operand, Operands, Register};
 use crate::unwind::FrameRow;
 
-use state::{State, Value, common, is_part};
+use state::{State, Value, VariableName, common, is_part};
 
 /// Data that an access touches, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +87,8 @@ struct Function {
     to: u64,
     /// In the order of addresses.
     accesses: Vec<TypedAccess>,
+    /// For each of these the number of the one that the program came from.
+    before: Vec<Option<u32>>,
 }
 
 /// Types of a program's instructions: a function is followed when one of its instructions is looked
@@ -100,22 +103,30 @@ impl Typing {
     /// The instruction that has a byte at `address`, and the data that it touches.
     pub fn at(&mut self, program: &ProgramFile, address: u64) -> TypedAccess {
         let none = |why| TypedAccess { address, operand: None, data: Err(why) };
-        let known = self.functions.iter().find(|function| (function.from..function.to).contains(&address));
-        let function = match known.cloned() {
-            Some(function) => function,
-            None => match self.look(program, address) {
-                Ok(function) => {
-                    self.functions.push(function.clone());
-                    function
-                }
-                Err(why) => return none(why),
-            },
-        };
-        let behind = function.accesses.partition_point(|access| access.address <= address);
-        match behind.checked_sub(1) {
-            Some(at) => function.accesses[at].clone(),
-            None => none(Untyped::NoInstruction),
+        match self.function(program, address) {
+            Ok(function) => function.at(address).map(|at| function.accesses[at].clone()),
+            Err(why) => return none(why),
         }
+        .unwrap_or_else(|| none(Untyped::NoInstruction))
+    }
+
+    /// The access of the instruction that the program came from when it reached the one at
+    /// `address`, if there is one: of a comparison, if a jump behind it led there.
+    pub fn before(&mut self, program: &ProgramFile, address: u64) -> Option<TypedAccess> {
+        let function = self.function(program, address).ok()?;
+        let at = function.at(address).filter(|at| function.accesses[*at].address == address)?;
+        Some(function.accesses[function.before[at]? as usize].clone())
+    }
+
+    /// The function that has code at an address.
+    fn function(&mut self, program: &ProgramFile, address: u64) -> Result<Rc<Function>, Untyped> {
+        let known = self.functions.iter().find(|function| (function.from..function.to).contains(&address));
+        if let Some(function) = known {
+            return Ok(function.clone());
+        }
+        let function = self.look(program, address)?;
+        self.functions.push(function.clone());
+        Ok(function)
     }
 
     fn look(&mut self, program: &ProgramFile, address: u64) -> Result<Rc<Function>, Untyped> {
@@ -143,6 +154,7 @@ impl Typing {
                     rows: program.frames().map(|frames| frames.rows(from, to)).unwrap_or_default(),
                     has_handlers: program.frames().is_some_and(|frames| frames.has_handlers(from)),
                     returned: RefCell::default(),
+                    names: RefCell::default(),
                 };
                 flow::follow(&known, &code, &mut self.operands)
             }
@@ -151,7 +163,15 @@ impl Typing {
                 flow::untyped(&code, &mut self.operands, why)
             }
         };
-        Ok(Rc::new(Function { from, to, accesses }))
+        let before = way::before(&code, &accesses);
+        Ok(Rc::new(Function { from, to, accesses, before }))
+    }
+}
+
+impl Function {
+    /// The number of the instruction that has a byte at an address.
+    fn at(&self, address: u64) -> Option<usize> {
+        self.accesses.partition_point(|access| access.address <= address).checked_sub(1)
     }
 }
 
@@ -206,6 +226,8 @@ struct Known<'a> {
     has_handlers: bool,
     /// Pointers that functions return, by the functions' addresses.
     returned: RefCell<HashMap<u64, Option<Value>>>,
+    /// Names of variables that pointers lead into.
+    names: RefCell<Vec<String>>,
 }
 
 impl Known<'_> {
@@ -218,7 +240,7 @@ impl Known<'_> {
     /// pointer, too.
     fn pointer(&self, kind: EntryId) -> Option<Value> {
         let (to, _) = self.debug.pointer_of(kind)?;
-        Some(to.map_or(Value::Untyped, |to| Value::Into(to, 0, 0)))
+        Some(to.map_or(Value::Untyped, |to| Value::Into(to, 0, 0, None)))
     }
 
     /// The pointer that a call gives, by the function of the program at its target, or by the one that
@@ -242,10 +264,10 @@ impl Known<'_> {
         let mut said = Vec::new();
         for located in self.located(address) {
             let pointer = || match located.pointee {
-                Some(to) => Some(Value::Into(to, 0, 0)),
+                Some(to) => Some(Value::Into(to, 0, 0, None)),
                 None => self.pointer(located.kind),
             };
-            let object = Value::Into(located.kind, 0, 0);
+            let object = Value::Into(located.kind, 0, 0, None);
             match located.place {
                 Place::Value(register, offset) => {
                     let Some(value) = pointer() else { continue };
@@ -297,7 +319,7 @@ impl Known<'_> {
     /// member is a pointer to that member.
     fn is_part_of(&self, known: Value, said: Value) -> bool {
         match (known, said) {
-            (Value::Into(outer, offset, 0), Value::Into(inner, at, _)) => {
+            (Value::Into(outer, offset, 0, _), Value::Into(inner, at, ..)) => {
                 is_part(self.debug, (outer, offset), (inner, at))
             }
             (Value::Into(..) | Value::Frame(_), Value::Untyped) => true,
@@ -327,9 +349,10 @@ impl Known<'_> {
     /// A value with a number added.
     fn moved(&self, value: Value, by: i64) -> Value {
         match value {
-            Value::Into(kind, offset, stride) => Value::Into(kind, offset.wrapping_add(by), stride),
+            Value::Into(kind, offset, stride, of) => Value::Into(kind, offset.wrapping_add(by), stride, of),
             Value::Number(of, rest) => Value::number(of, rest.wrapping_add(by)),
             Value::Frame(offset) => Value::Frame(offset.wrapping_add(by)),
+            Value::Thread(offset) => Value::Thread(offset.wrapping_add(by)),
             Value::Unknown | Value::Untyped | Value::Static => value,
         }
     }
@@ -337,14 +360,16 @@ impl Known<'_> {
     /// A pointer with a number added of which only the remainder is known: one of the next objects of
     /// an array, or of one that is a member.
     fn indexed(&self, value: Value, index: Value) -> Value {
-        let Value::Into(kind, offset, before) = value else { return Value::Unknown };
+        let Value::Into(kind, offset, before, of) = value else { return Value::Unknown };
         let (stride, rest) = index.parts();
+        // Compilers begin at an element that an index never reaches: it may be another variable's.
+        let of = of.filter(|_| stride == 0 || u64::try_from(offset).is_ok_and(|offset| offset < stride));
         let offset = offset.wrapping_add(rest);
         let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes);
         match bytes > 0 && stride > 0 && stride.is_multiple_of(bytes) {
             // In an array of such objects.
-            true => Value::Into(kind, offset, common(bytes, before)),
-            false => Value::Into(kind, offset, common(stride, before)),
+            true => Value::Into(kind, offset, common(bytes, before), of),
+            false => Value::Into(kind, offset, common(stride, before), of),
         }
     }
 
@@ -377,7 +402,7 @@ impl Known<'_> {
         };
         let pointed_to = |located: &Located| {
             let Place::Value(register, offset) = located.place else { return None };
-            let (Value::Frame(base), Some(Value::Into(kind, 0, 0))) =
+            let (Value::Frame(base), Some(Value::Into(kind, 0, 0, _))) =
                 (state.get(register), self.pointer(located.kind))
             else {
                 return None;
@@ -387,9 +412,44 @@ impl Known<'_> {
         self.located(address).find_map(named).or_else(|| self.located(address).find_map(pointed_to))
     }
 
+    /// The variable of the thread's own memory, at an offset from its address.
+    fn thread_local(&self, at: i64) -> Option<Found> {
+        let own = at.checked_add_unsigned(self.program.thread_bytes()?)?;
+        let (begin, global) = self.debug.thread_local_before(u64::try_from(own).ok()?)?;
+        let offset = own.checked_sub_unsigned(begin)?;
+        let name = Some(global.name.clone());
+        let bytes = self.debug.type_facts(global.kind)?.bytes;
+        (offset.unsigned_abs() < bytes).then_some(Found { name, kind: global.kind, offset })
+    }
+
+    /// The address of a byte of a variable.
+    fn begun(&self, found: Found) -> Value {
+        let number = |name: String| {
+            let mut names = self.names.borrow_mut();
+            let known = names.iter().position(|known| *known == name);
+            let number = known.unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            VariableName(number as u32)
+        };
+        Value::Into(found.kind, found.offset, 0, found.name.map(number))
+    }
+
+    /// The object that a pointer leads to, bytes behind it.
+    fn at(&self, pointer: Value, displacement: i64) -> Option<Object> {
+        let Value::Into(kind, offset, stride, of) = pointer else { return None };
+        let offset = offset.wrapping_add(displacement);
+        let bytes = self.debug.type_facts(kind).map_or(0, |facts| facts.bytes as i64);
+        // Beyond a variable's end lies another.
+        let of = of.filter(|_| (0..bytes).contains(&offset));
+        let variable = of.map(|VariableName(number)| self.names.borrow()[number as usize].clone());
+        Some(Object { variable, kind, offset, stride })
+    }
+
     /// The object that an operand touches.
     fn object(&self, address: u64, operand: &Operand, state: &State) -> Result<Object, Untyped> {
-        if operand.is_thread_local() || operand.is_vector() {
+        if operand.is_vector() {
             return Err(Untyped::OtherMemory);
         }
         let displacement = operand.displacement() as i64;
@@ -397,23 +457,32 @@ impl Known<'_> {
         let (base, index) = (value(operand.base()), value(operand.index()));
         let scale = i64::from(operand.scale());
         let of = |found: Option<Found>, index: Option<Value>, why| {
-            let Found { name, kind, offset } = found.ok_or(why)?;
-            let start = Value::Into(kind, offset, 0);
-            match index.map_or(start, |index| self.indexed(start, index)) {
-                Value::Into(kind, offset, stride) => Ok(Object { variable: name, kind, offset, stride }),
-                _ => Err(why),
-            }
+            let found = found.ok_or(why)?;
+            let start = self.begun(found);
+            self.at(index.map_or(start, |index| self.indexed(start, index)), 0).ok_or(why)
         };
         let index = index.map(|index| if scale == 1 { index } else { index.times(scale) });
         let pointer = |pointer: Value, index: Option<Value>| match index
             .map_or(pointer, |index| self.indexed(pointer, index))
         {
-            Value::Into(kind, offset, stride) => {
-                Ok(Object { variable: None, kind, offset: offset.wrapping_add(displacement), stride })
-            }
+            pointer @ Value::Into(..) => self.at(pointer, displacement).ok_or(Untyped::UnknownPointer),
             _ => Err(Untyped::UnknownPointer),
         };
+        if operand.is_thread_local() {
+            let (at, index) = match (base, index) {
+                (Some(Value::Number(0, number)), None) => (displacement.wrapping_add(number), None),
+                (index, None) | (None, index) => (displacement, index),
+                _ => return Err(Untyped::OtherMemory),
+            };
+            return of(self.thread_local(at), index, Untyped::OtherMemory);
+        }
         match (base, index) {
+            (Some(Value::Thread(at)), index) => {
+                of(self.thread_local(at.wrapping_add(displacement)), index, Untyped::OtherMemory)
+            }
+            (index, Some(Value::Thread(at))) if scale == 1 => {
+                of(self.thread_local(at.wrapping_add(displacement)), index, Untyped::OtherMemory)
+            }
             (Some(base @ Value::Into(..)), index) => pointer(base, index),
             (base, Some(index @ Value::Into(..))) if scale == 1 => pointer(index, base),
             (Some(Value::Frame(at)), index) => {
@@ -450,7 +519,9 @@ impl Known<'_> {
         // are not what is touched there.
         let bytes = u64::from(operand.bytes);
         let is_smaller = || self.debug.type_facts(inside.kind).is_some_and(|facts| facts.bytes < bytes);
-        if inside.member.is_some() && (1..bytes).contains(&stride) && is_smaller() {
+        // Vectors are read one after the other; other steps over smaller elements are those of something else.
+        let is_other = stride > 0 && (stride < bytes || (stride > bytes && bytes <= 8));
+        if inside.member.is_some() && is_other && is_smaller() {
             return Ok(TypedData { kind: self.debug.type_name(kind), member: None, variable });
         }
         let one_of = || self.debug.only_pointers(kind, offset, stride).map(|found| found.names);
@@ -464,6 +535,12 @@ impl Known<'_> {
 
     /// The value that a load of eight bytes gives.
     fn loaded(&self, address: u64, operand: &Operand, state: &State) -> Value {
+        if operand.is_thread_local()
+            && (operand.base(), operand.index()) == (None, None)
+            && operand.displacement() == 0
+        {
+            return Value::Thread(0);
+        }
         if let Some(Value::Frame(at)) = operand.base().map(|base| state.get(base))
             && operand.index().is_none()
             && let Some(value) = state.slots.get(&at.wrapping_add(operand.displacement() as i64))
@@ -471,10 +548,11 @@ impl Known<'_> {
             return *value;
         }
         if (operand.base(), operand.index()) == (None, None)
+            && !operand.is_thread_local()
             && let Some(target) = self.program.linked(operand.displacement())
         {
             return match self.global(target) {
-                Some(Found { kind, offset, .. }) => Value::Into(kind, offset, 0),
+                Some(found) => self.begun(found),
                 None => Value::Static,
             };
         }
@@ -488,12 +566,12 @@ impl Known<'_> {
         };
         let inside = self.debug.inside(kind, offset, stride, 8).filter(|inside| inside.rest == 0);
         let pointer = inside.and_then(|inside| match inside.element {
-            Some(element) => Some(Value::Into(element, 0, 0)),
+            Some(element) => Some(Value::Into(element, 0, 0, None)),
             None => self.pointer(inside.kind),
         });
         // One of several members, as compilers choose a tree's next node without a branch.
         let one_of =
-            || self.debug.only_pointers(kind, offset, stride).map(|found| Value::Into(found.to, 0, 0));
+            || self.debug.only_pointers(kind, offset, stride).map(|found| Value::Into(found.to, 0, 0, None));
         pointer.or_else(one_of).unwrap_or(Value::Unknown)
     }
 }

@@ -6,6 +6,10 @@ use crate::debug::Debug;
 use crate::debug::index::EntryId;
 use crate::instruction::{REGISTERS, Register};
 
+/// A variable's name, by its number in the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariableName(pub u32);
+
 /// A value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Value {
@@ -20,8 +24,11 @@ pub enum Value {
     /// number itself, or from 0 on and below the first one.
     Number(u64, i64),
     /// The address of an object of this type, bytes from its beginning, and a number of which an
-    /// unknown multiple is added, as in an array that is a member; 0 if nothing is.
-    Into(EntryId, i64, u64),
+    /// unknown multiple is added, as in an array that is a member; 0 if nothing is. The object is a
+    /// variable, if that is known.
+    Into(EntryId, i64, u64, Option<VariableName>),
+    /// The address of the thread's own memory, and bytes from it on.
+    Thread(i64),
     /// An address in the frame: bytes from the canonical address, which is where the caller's frame
     /// ends.
     Frame(i64),
@@ -73,14 +80,20 @@ impl Value {
             }
             // A pointer that may be null.
             (Value::Number(0, 0), pointer) | (pointer, Value::Number(0, 0)) => pointer,
-            (Value::Into(kind, at, stride), Value::Into(other, there, step)) => {
+            (Value::Into(kind, at, stride, of), Value::Into(other, there, step, named)) => {
                 // A pointer that a loop moves. The stride only shrinks, so this comes to an end.
                 if debug.is_same(kind, other) {
-                    return Value::Into(kind, at, common(common(stride, step), at.abs_diff(there)));
+                    // One that begins at a variable's end, or moves to it, may be another's.
+                    let bytes = debug.type_facts(kind).map_or(0, |facts| facts.bytes as i64);
+                    let is_inside = (0..bytes).contains(&at) && (0..bytes).contains(&there);
+                    let of = of.filter(|of| named == Some(*of) && is_inside);
+                    return Value::Into(kind, at, common(common(stride, step), at.abs_diff(there)), of);
                 }
                 match (stride, step) {
-                    (0, 0) if is_part(debug, (kind, at), (other, there)) => Value::Into(other, there, 0),
-                    (0, 0) if is_part(debug, (other, there), (kind, at)) => Value::Into(kind, at, 0),
+                    (0, 0) if is_part(debug, (kind, at), (other, there)) => {
+                        Value::Into(other, there, 0, None)
+                    }
+                    (0, 0) if is_part(debug, (other, there), (kind, at)) => Value::Into(kind, at, 0, None),
                     _ => Value::Unknown,
                 }
             }

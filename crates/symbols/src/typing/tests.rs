@@ -252,7 +252,8 @@ fn members_are_those_of_the_source() {
     let expected = commented(PROGRAM);
     assert_eq!(expected.len(), 8);
     for compiler in ["clang-22", "gcc"] {
-        for options in [&["-O0"][..], &["-O1"], &["-O2"], &["-Os"], &["-O2", "-fno-pie", "-no-pie"]] {
+        let others = [&["-O2", "-fno-pie", "-no-pie"][..], &["-O2", "-fdebug-types-section"]];
+        for options in [&["-O0"][..], &["-O1"], &["-O2"], &["-Os"], others[0], others[1]] {
             let folder = tempfile::tempdir().unwrap();
             let program = built(folder.path(), PROGRAM, compiler, options);
             let found = touched(&program, "hot");
@@ -419,6 +420,74 @@ fn an_index_is_no_pointer_whatever_is_said_of_it() {
         // The library adds up what the price is multiplied with.
         let is_there = words.contains(&member) || found.iter().any(|(_, word)| word == member);
         assert!(is_there, "{line} touches {member}: {found:?}");
+    }
+}
+
+/// Arrays of numbers have no members: the variable is their name, also where a pointer walks over them; what the thread
+/// has of its own; and an object whose index is a product that nothing explains.
+const ARRAYS: &str = r#"
+double first[4096], second[4096], third[4096];
+struct slot { long hits, misses; };
+static __thread struct slot slots[64];
+static __thread long rounds;
+struct leaf { int cold, warm; };
+struct outer { char name[64]; struct leaf leaves[2][4]; };
+__attribute__((noinline)) double hot(unsigned at, long n, struct outer *outers) {
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += first[i]; // first or UnknownPointer
+    for (long i = 0; i < n; i++)
+        second[i] = sum; // second
+    for (double *last = first + 4096; last > first;)
+        sum += *--last; // ? or first or double or UnknownPointer
+    sum += third[at & 4095]; // third
+    slots[at & 63].misses++; // slot.misses
+    rounds += at; // rounds
+    sum += outers[at % 1500].leaves[at & 1][at >> 1 & 3].warm; // ? or outer or outer.leaves[].warm
+    return sum;
+}
+int main(int argc, char **argv) {
+    return (int)hot(argc, argc, (struct outer *)argv);
+}
+"#;
+
+#[test]
+fn arrays_without_members_are_known_by_their_variables() {
+    let expected = commented(ARRAYS);
+    assert_eq!(expected.len(), 7);
+    for compiler in ["clang-22", "gcc"] {
+        for options in [&["-O1"][..], &["-O2"], &["-O3"], &["-O2", "-no-pie", "-fno-pie"]] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = built(folder.path(), ARRAYS, compiler, options);
+            let symbol = program.functions().iter().find(|symbol| symbol.name == "hot").unwrap().clone();
+            let code = flow::decode(program.bytes_at(symbol.address, symbol.bytes as usize), symbol.address);
+            let mut typing = Typing::default();
+            let mut found: Vec<(u32, String)> = Vec::new();
+            for instruction in &code {
+                let at = instruction.address();
+                let line = program.debug().unwrap().frames(at).unwrap()[0].position.as_ref().unwrap().line;
+                let word = match typing.at(&program, at).data {
+                    Ok(TypedData { kind: Some(kind), member: Some(member), .. }) => {
+                        format!("{kind}.{member}")
+                    }
+                    Ok(TypedData { variable: Some(variable), .. }) => variable,
+                    Ok(data) => data.kind.unwrap_or_default(),
+                    Err(why) => format!("{why:?}"),
+                };
+                found.push((line, word));
+            }
+            for (line, data) in &expected {
+                let besides = ["NoMemory", "Frame", "Static", "Stack"];
+                let here = found.iter().filter(|(at, word)| at == line && !besides.contains(&&**word));
+                let words: Vec<&str> = here.map(|(_, word)| word.as_str()).collect();
+                let may_be: Vec<&str> = data.split(" or ").collect();
+                let are_all = words.iter().all(|word| may_be.contains(word));
+                assert!(
+                    are_all && words.iter().any(|word| [*word, "?"].contains(&may_be[0])),
+                    "{compiler} {options:?}: line {line} touches {data}: {found:#?}"
+                );
+            }
+        }
     }
 }
 
