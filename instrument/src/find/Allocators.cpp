@@ -2,6 +2,7 @@
 
 #include "find/Allocators.h"
 #include "describe/SiteTable.h"
+#include "find/ByName.h"
 #include "find/RustAllocator.h"
 #include "prepare/HeldAllocators.h"
 
@@ -137,12 +138,8 @@ Expected<int> position(StringRef Text, StringRef What, bool MayBeAbsent) {
 } // namespace
 
 Allocators::Allocators() {
-  for (const AllocatorRow &R : KnownAllocators) {
-    SmallVector<StringRef, 16> Names;
-    StringRef(R.Names).split(Names, ' ', -1, /*KeepEmpty=*/false);
-    for (StringRef Name : Names)
-      BuiltIn[Name] = R.Does;
-  }
+  for (const auto &[Name, Row] : byName(KnownAllocators))
+    BuiltIn[Name] = Row->Does;
 }
 
 Error Allocators::addLine(StringRef Line) {

@@ -1,11 +1,11 @@
 //===- LibcAccesses.cpp ---------------------------------------------------===//
 
 #include "find/LibcAccesses.h"
+#include "find/ByName.h"
 #include "find/LibcBlocks.h"
 
 #include "memlode_format.h"
 
-#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/GlobalAlias.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -74,16 +74,7 @@ const StringMap<const Row *> &rowsByName() {
         Made.push_back(std::move(R));
     return Made;
   }();
-  static const StringMap<const Row *> Found = [] {
-    StringMap<const Row *> Made;
-    for (const Row &R : All) {
-      SmallVector<StringRef, 4> Names;
-      StringRef(R.Names).split(Names, ' ');
-      for (StringRef Name : Names)
-        Made[Name] = &R;
-    }
-    return Made;
-  }();
+  static const StringMap<const Row *> Found = byName(All);
   return Found;
 }
 

@@ -2,12 +2,12 @@
 
 #include "find/LibcBlocks.h"
 
+#include "find/ByName.h"
 #include "find/LibcAccesses.h"
 #include "memlode_format.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -42,16 +42,7 @@ const BlockRow BlockRows[] = {
 };
 
 const StringMap<const BlockRow *> &blockRows() {
-  static const StringMap<const BlockRow *> Found = [] {
-    StringMap<const BlockRow *> Made;
-    for (const BlockRow &R : BlockRows) {
-      SmallVector<StringRef, 4> Names;
-      StringRef(R.Names).split(Names, ' ');
-      for (StringRef Name : Names)
-        Made[Name] = &R;
-    }
-    return Made;
-  }();
+  static const StringMap<const BlockRow *> Found = byName(BlockRows);
   return Found;
 }
 
