@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -24,14 +25,17 @@ struct Signature {
 
 const Signature Signatures[] = {
     {"pl", "malloc _Znwm _Znam"},
-    {"pll", "calloc aligned_alloc memalign"},
-    {"ppl", "realloc"},
+    {"pll", "calloc aligned_alloc memalign _ZnwmSt11align_val_t _ZnamSt11align_val_t"},
+    {"plp", "_ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t"},
+    {"ppl", "realloc strndup"},
+    {"pp", "strdup"},
     {"ppll", "reallocarray"},
     {"ipll", "posix_memalign"},
     {"ppliiil", "mmap"},
     {"ipl", "munmap"},
     {"vp", "free _ZdlPv _ZdaPv"},
-    {"vpl", "_ZdlPvm _ZdaPvm"},
+    {"vpl", "_ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t"},
+    {"vpll", "_ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t"},
 };
 
 char letterOf(const Type *T) {
@@ -122,30 +126,42 @@ private:
 
 void openHeldAllocators(Module &M, ArrayRef<Function *> Functions, ArrayRef<StringRef> Own,
                         FunctionAnalysisManager &FAM) {
+  // A linker's plug-in sees the module for the first time.
+  markResourceCalls(M);
   Opener Calls(M, Own);
   for (Function *F : Functions)
     if (Calls.open(*F))
       FAM.invalidate(*F, PreservedAnalyses::none());
 }
 
+/// The function whose source \p I stands in. A linker's plug-in sees a module whose functions were
+/// inlined already.
+static StringRef writtenIn(const Instruction &I) {
+  if (const DILocation *Line = I.getDebugLoc())
+    if (const DISubprogram *Within = Line->getScope()->getSubprogram(); !Within->getLinkageName().empty())
+      return Within->getLinkageName();
+  return I.getFunction()->getName();
+}
+
 bool markResourceCalls(Module &M) {
   bool Changed = false;
-  for (Function &F : M) {
-    // _ZNSt3pmr15memory_resource8allocateEmm; in libc++ with a version's namespace and tags of its ABI.
-    StringRef Name = F.getName();
-    if (F.isDeclaration() || !Name.consume_front("_ZNSt") || !Name.contains("3pmr15memory_resource"))
-      continue;
-    Name = Name.split("3pmr15memory_resource").second;
-    const bool Makes = Name.starts_with("8allocate");
-    if (!Makes && !Name.starts_with("10deallocate"))
-      continue;
-    for (Instruction &I : instructions(F))
-      if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->isIndirectCall()) {
-        Call->addFnAttr(Attribute::get(M.getContext(), ResourceCall,
-                                       Makes ? "memory_resource::allocate" : "memory_resource::deallocate"));
-        Changed = true;
-      }
-  }
+  for (Function &F : M)
+    for (Instruction &I : instructions(F)) {
+      auto *Call = dyn_cast<CallBase>(&I);
+      if (!Call || !Call->isIndirectCall())
+        continue;
+      // _ZNSt3pmr15memory_resource8allocateEmm; in libc++ with a version's namespace and tags of its ABI.
+      StringRef Name = writtenIn(*Call);
+      if (!Name.consume_front("_ZNSt") || !Name.contains("3pmr15memory_resource"))
+        continue;
+      Name = Name.split("3pmr15memory_resource").second;
+      const bool Makes = Name.starts_with("8allocate");
+      if (!Makes && !Name.starts_with("10deallocate"))
+        continue;
+      Call->addFnAttr(Attribute::get(M.getContext(), ResourceCall,
+                                     Makes ? "memory_resource::allocate" : "memory_resource::deallocate"));
+      Changed = true;
+    }
   return Changed;
 }
 

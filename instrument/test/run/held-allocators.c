@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define APART __attribute__((noinline))
@@ -19,6 +20,8 @@ struct hooks {
   int (*get_aligned)(void **, size_t, size_t);
   void *(*map)(void *, size_t, int, int, int, off_t);
   int (*unmap)(void *, size_t);
+  char *(*copy)(const char *);
+  char *(*copy_some)(const char *, size_t);
   void (*put)(void *);
 };
 
@@ -29,7 +32,7 @@ APART static void forget(void *P) { Pool[0] = P != Pool; }
 
 struct hooks Hooks;
 void *(*Take)(int, size_t);
-static struct hooks Usual = {malloc, calloc, realloc, posix_memalign, mmap, munmap, free};
+static struct hooks Usual = {malloc, calloc, realloc, posix_memalign, mmap, munmap, strdup, strndup, free};
 
 APART static void use(struct hooks *With) {
   void *P = With->get(100);
@@ -40,6 +43,8 @@ APART static void use(struct hooks *With) {
     With->put(P);
   P = With->map(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   With->unmap(P, 8192);
+  With->put(With->copy("seven"));
+  With->put(With->copy_some("seven", 3));
 }
 
 APART static void *passed(void *(*Get)(size_t), size_t Bytes) { return Get(Bytes); }
@@ -73,6 +78,10 @@ int main(void) {
   // CHECK: free some
   // CHECK: alloc some 8192 use
   // CHECK: unmap some 8192
+  // CHECK: alloc some 6 use
+  // CHECK: free some
+  // CHECK: alloc some 4 use
+  // CHECK: free some
   use(&Hooks);
   // CHECK: enter passed
   // CHECK: alloc some 40 passed
