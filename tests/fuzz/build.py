@@ -11,7 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOME = pathlib.Path(os.environ.get("MEMLODE_HOME") or ROOT / "target/memlode")
 MEMLODE = HOME / "bin/memlode"
 TABLES = ROOT / "instrument/test/Inputs"
-HELPERS = {"recorder": TABLES / "recorder.cpp", "oracle": ROOT / "tests/fuzz/oracle.cpp"}
+HELPERS = {"recorder": TABLES / "recorder.cpp", "oracle": ROOT / "tests/fuzz/oracle.cpp",
+           "libc_blocks": ROOT / "record/src/libc_blocks.c"}
 
 
 class Failure(Exception):
@@ -44,8 +45,9 @@ def helper(name):
         # A caller with AVX counts on whole vectors behind a call that preserves all registers: the callee must know of
         # them, and not clear their upper halves before it returns.
         vectors = ["-mavx", "-mno-vzeroupper"] if platform.machine() == "x86_64" else []
-        call(f"helper {name}", ["clang++-22", "-std=c++17", "-O2", "-fPIC", *vectors, f"-I{ROOT}/format/generated",
-                                f"-I{TABLES}", "-c", source, "-o", partial])
+        compiler = ["clang++-22", "-std=c++17"] if source.suffix == ".cpp" else ["clang-22", "-std=gnu11"]
+        call(f"helper {name}", [*compiler, "-O2", "-fPIC", *vectors, f"-I{ROOT}/format/generated",
+                                f"-I{ROOT}/record/include", f"-I{TABLES}", "-c", source, "-o", partial])
         partial.rename(out)
     return out
 
@@ -149,8 +151,8 @@ class Build:
         lld = [f"-fuse-ld=lld-{self.version}", "-Xlinker", f"--load-pass-plugin={self.plugin()}"] if self.lto else []
         lld += ["-Xlinker", "--lto-O1"] if self.lto and self.level == "-O0" else []
         libraries = ["-lstdc++", "-lm"]
-        self.finish("link with the recorder", [*plain, *lld], [*objects, helper("recorder")], recorder,
-                    [*link, *libraries], environment)
+        self.finish("link with the recorder", [*plain, *lld], [*objects, helper("recorder"), helper("libc_blocks")],
+                    recorder, [*link, *libraries], environment)
         self.finish("link with the oracle", compiler, [*objects, helper("oracle")], oracle, [*link, *libraries],
                     environment)
         self.plug_in("plug-in with the recorder", compiler, [*plain, *lld], sources, recorder, environment)

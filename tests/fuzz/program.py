@@ -47,6 +47,7 @@ class Program:
         self.variables = variables
         self.plug_in, self.own_heap = around.plug_in, around.own_heap
         self.forking, self.killing = around.forking, around.killing
+        self.has_blocks, self.in_libstdcxx = around.has_blocks, around.in_libstdcxx
         self.foreign, self.foreign_names = around.foreign, around.foreign_names
 
     def sources(self):

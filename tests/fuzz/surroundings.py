@@ -2,6 +2,7 @@
 
 import random
 
+from blocks import Blocks
 from program import Function
 
 # Drawn apart from the program itself, so that a seed's functions do not depend on what is around them.
@@ -163,6 +164,8 @@ class Surroundings:
             self.has_a_name_of_libc(self.random.randrange(units))
         if self.random.random() < 0.25:
             self.calls_another_compiler()
+        self.has_blocks = self.in_libstdcxx = False
+        Blocks(seed, cxx, units, self)
 
     def last_of_a_thread(self):
         """Definitions, and what a thread does last: its last segment has a word that is zero by rights."""
