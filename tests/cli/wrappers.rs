@@ -67,3 +67,50 @@ fn objects_are_named_where_their_type_is_known() {
     let passed_on = heap.iter().filter(|row| row["allocated_at"]["untyped"] == true);
     assert_eq!((heap.len(), passed_on.count()), (3, 2), "{rows:?}");
 }
+
+/// A function that calls another one last is left before that one is entered: here an allocator's
+/// wrapper, beside a function that might call it, too.
+const LAST: &str = r#"
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+APART static void *checked(size_t bytes) {
+  void *block = malloc(bytes);
+  if (!block) abort();
+  return block;
+}
+APART static void *middle(size_t bytes) { return checked(bytes); }
+APART static void *wrapped(size_t bytes) { return middle(bytes + 8); }
+int main(void) {
+  long sum = 0;
+  for (int i = 0; i < 7; i++) {
+    volatile long *block = wrapped(800); // <-- loop
+    block[3] = i;
+    sum += block[3];
+    free((void *)block);
+  }
+  volatile long *block = wrapped(80); // <-- once
+  char *path = realpath("/", NULL);
+  block[1] = path[0];
+  sum += block[1];
+  return sum == 42;
+}
+"#;
+
+#[test]
+fn a_wrapper_that_calls_another_one_last_has_its_caller() {
+    let folder = Folder::new();
+    fs::write(folder.0.path().join("last.c"), LAST).expect("a file");
+    folder.run(&["cc", "-O2", "-g", "last.c", "-o", "last"]);
+    folder.run(&["record", "-o", "trace", "--", "./last"]);
+    let found = folder.json(&["report", "trace"]);
+    let rows = found["objects"].as_array().expect("objects");
+    for (mark, count) in [("loop", 7), ("once", 1)] {
+        let at = LAST.lines().position(|line| line.ends_with(&format!("// <-- {mark}")));
+        let at = at.expect("a mark") + 1;
+        let called = |row: &&serde_json::Value| {
+            row["path"] == serde_json::json!(["checked", "main"]) && row["called_at"][1][0]["line"] == at
+        };
+        let counts: Vec<_> = rows.iter().filter(called).map(|row| &row["count"]).collect();
+        assert_eq!(counts, [count], "{mark}: {rows:?}");
+    }
+}

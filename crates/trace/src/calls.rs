@@ -62,6 +62,13 @@ impl Caller {
 }
 
 impl SiteTable {
+    /// Returns whether a call behind a segment names a function.
+    pub fn calls_by_name(&self, caller: Caller, callee: FunctionId) -> bool {
+        let name = self.function(callee).linkage_name;
+        let calls = caller.0.checked_sub(1).and_then(|index| self.calls.get(index as usize));
+        calls.is_some_and(|calls| calls.iter().any(|call| call.callee == Some(name)))
+    }
+
     /// Returns where a function was called that was entered behind a segment, if that is known.
     pub fn call_of(&self, caller: Caller, callee: FunctionId) -> Option<LocationId> {
         let calls = self.calls.get(caller.0.checked_sub(1)? as usize)?;

@@ -13,6 +13,8 @@ use crate::objects::paths::{PathId, Paths};
 #[derive(Clone, Copy)]
 struct Call {
     function: FunctionId,
+    /// The function that was called: it may have called this one last, in its own place.
+    by: FunctionId,
     /// Its path, if it was looked up: few calls allocate.
     path: Option<PathId>,
     /// The segment that it executed last before it called the next one.
@@ -21,7 +23,7 @@ struct Call {
 
 impl Call {
     fn new(function: FunctionId) -> Call {
-        Call { function, path: None, last: Caller::UNKNOWN }
+        Call { function, by: function, path: None, last: Caller::UNKNOWN }
     }
 }
 
@@ -35,6 +37,8 @@ impl PartialEq for Call {
 #[derive(Default)]
 pub(crate) struct ThreadStack {
     calls: ShadowStack<Call>,
+    /// The function left last, as it was called, and the address of its frame.
+    left: Option<(FunctionId, u64)>,
     /// The chunk that continues the stack without a gap: its stream and sequence.
     next: Option<(u8, u32)>,
     /// The segment executed last before the current chunk.
@@ -48,8 +52,10 @@ pub(crate) struct ThreadStack {
 /// A thread's stack, to be written down.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedStack {
-    /// Function, segment executed last before it called the next one, and address of each frame.
-    frames: Vec<(u32, Caller, u64)>,
+    /// The function of each frame, that which was called, the segment executed last before it called
+    /// the next one, and its address.
+    frames: Vec<(u32, u32, Caller, u64)>,
+    left: Option<(u32, u64)>,
     next: Option<(u8, u32)>,
     before: Caller,
     at_end: Caller,
@@ -59,28 +65,32 @@ pub(crate) struct SavedStack {
 impl SavedStack {
     /// Returns whether it has functions of a trace with this number of them.
     pub fn fits(&self, functions: usize) -> bool {
-        self.frames.iter().all(|(function, ..)| (*function as usize) < functions)
+        let left = self.left.iter().map(|(function, _)| function);
+        let named = self.frames.iter().flat_map(|(function, by, ..)| [function, by]).chain(left);
+        named.into_iter().all(|function| (*function as usize) < functions)
     }
 }
 
 impl ThreadStack {
     /// Writes the stack down.
     pub fn saved(&self) -> SavedStack {
-        let frame = |&(call, address): &(Call, u64)| (call.function.0, call.last, address);
+        let frame = |&(call, address): &(Call, u64)| (call.function.0, call.by.0, call.last, address);
         let frames = self.calls.frames().iter().map(frame).collect();
-        let &ThreadStack { next, before, at_end, dormant, .. } = self;
-        SavedStack { frames, next, before, at_end, dormant }
+        let &ThreadStack { left, next, before, at_end, dormant, .. } = self;
+        let left = left.map(|(function, address)| (function.0, address));
+        SavedStack { frames, left, next, before, at_end, dormant }
     }
 
     /// The stack that was written down.
     pub fn of(saved: &SavedStack) -> ThreadStack {
-        let call = |&(function, last, address): &(u32, Caller, u64)| {
-            (Call { last, ..Call::new(FunctionId(function)) }, address)
+        let call = |&(function, by, last, address): &(u32, u32, Caller, u64)| {
+            (Call { by: FunctionId(by), last, ..Call::new(FunctionId(function)) }, address)
         };
         let mut calls = ShadowStack::default();
         calls.reset(saved.frames.iter().map(call));
-        let &SavedStack { next, before, at_end, dormant, .. } = saved;
-        ThreadStack { calls, next, before, at_end, dormant }
+        let &SavedStack { left, next, before, at_end, dormant, .. } = saved;
+        let left = left.map(|(function, address)| (FunctionId(function), address));
+        ThreadStack { calls, left, next, before, at_end, dormant }
     }
 
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the
@@ -91,6 +101,7 @@ impl ThreadStack {
             self.calls
                 .reset(batch.stack.iter().map(|frame: &Frame| (Call::new(frame.function), frame.address)));
             self.before = Caller::UNKNOWN;
+            self.left = None;
         }
         self.at_end = if batch.last == Caller::BEFORE { self.before } else { batch.last };
         self.dormant = batch.dormant;
@@ -103,9 +114,12 @@ impl ThreadStack {
         let known = frames.iter().rposition(|(call, _)| call.path.is_some());
         let mut path = known.and_then(|at| frames[at].0.path).unwrap_or(PathId::ROOT);
         for at in known.map_or(0, |at| at + 1)..frames.len() {
-            let function = frames[at].0.function;
+            let Call { function, by, .. } = frames[at].0;
             let last = at.checked_sub(1).map_or(Caller::UNKNOWN, |outer| frames[outer].0.last);
-            path = paths.enter(path, function, names.and_then(|names| names.call_of(last, function)));
+            let call = |names: &SiteTable| {
+                names.call_of(last, if names.calls_by_name(last, function) { function } else { by })
+            };
+            path = paths.enter(path, function, names.and_then(call));
             frames[at].0.path = Some(path);
         }
         path
@@ -135,12 +149,17 @@ impl ThreadStack {
         {
             outer.last = caller;
         }
-        self.calls.push([(Call::new(function), address)]);
+        // Between the two the caller executed nothing: one function called the other last.
+        let left = self.left.take().filter(|&(_, frame)| caller == Caller::RETURNED && frame == address);
+        let by = left.map_or(function, |(by, _)| by);
+        self.calls.push([(Call { by, ..Call::new(function) }, address)]);
     }
 
     /// A function is left.
     #[inline]
     pub fn exit(&mut self, function: FunctionId) {
+        let top = self.calls.frames().last().filter(|(call, _)| call.function == function);
+        self.left = top.map(|(call, address)| (call.by, *address));
         self.calls.exit(Call::new(function));
     }
 
