@@ -21,10 +21,14 @@ fn run(folder: &TempDir, words: &[&str]) -> Output {
 }
 
 fn recorded() -> TempDir {
+    recording_of("item.c", ITEM)
+}
+
+fn recording_of(name: &str, text: &str) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("item.c"), ITEM).expect("a file");
-    run(&folder, &["cc", "-O2", "-g", "item.c", "-o", "item"]);
-    run(&folder, &["record", "-o", "trace", "--", "./item"]);
+    fs::write(folder.path().join(name), text).expect("a file");
+    run(&folder, &["cc", "-O2", "-g", name, "-o", "program"]);
+    run(&folder, &["record", "-o", "trace", "--", "./program"]);
     folder
 }
 
@@ -162,4 +166,25 @@ fn an_array_is_no_number_and_objects_are_named_that_the_program_has() {
     let object = refused("shift nothing by 64");
     assert!(object.contains("has no object `nothing`; there is item.c:"), "{object}");
     assert!(!object.contains("_IO_stdin_used"), "{object}");
+}
+
+/// Words are compared by pointers to characters, so the finding is about a `char`.
+#[test]
+fn an_arrow_stands_where_the_edit_gains_whatever_the_data_are_called() {
+    let folder = recording_of("dictionary.c", include_str!("../corpus/sick/dictionary.c"));
+    let kept = |command: &str| {
+        let mut memlode = memlode();
+        memlode.current_dir(folder.path()).env("MEMLODE_RESULTS", "on");
+        let output = memlode.args([command, "trace", "-m", "skylake-sp"]).output().expect("memlode runs");
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+        stdout(&output)
+    };
+    let advice = kept("advise");
+    assert!(advice.contains("split entry: "), "{advice}");
+    let report = kept("report");
+    let first = report.split("\nF1  ").nth(1).and_then(|text| text.split("\nF2  ").next());
+    let first = first.expect("a first finding");
+    assert!(first.lines().next().is_some_and(|line| line.contains(" compare")), "{report}");
+    assert!(first.contains("→ split entry: "), "{report}");
+    assert_eq!(report.matches("→ split entry: ").count(), 1, "{report}");
 }
