@@ -1,11 +1,15 @@
-// One thread counts at one end of a queue, another at the other: both ends are members of one record, which has one
-// object, and so there are no elements to part.
+// One thread counts at one end of a queue, another at the other: both ends are members of one record, which
+// has one object, and so there are no elements to part.
 #include <pthread.h>
 #include <stdio.h>
 
 enum { ROUNDS = 100000 };
-struct queue { long limit; volatile long put, bytes_put; volatile long got, bytes_got; };
-static struct queue queue = { .limit = 1 };
+struct queue {
+  long limit;
+  volatile long put, bytes_put;
+  volatile long got, bytes_got;
+};
+static struct queue queue = {.limit = 1};
 
 static void *put(void *argument) {
   for (int i = 0; i < ROUNDS; i++) {

@@ -1,14 +1,20 @@
-// A dictionary is searched by words, which a function compares by pointers to characters: of each entry the word is read,
-// and of the one that is found, little else. The long text beside the word fills the cache's sets.
+// A dictionary is searched by words, which a function compares by pointers to characters: of each entry the
+// word is read, and of the one that is found, little else. The long text beside the word fills the cache's
+// sets.
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { ENTRIES = 6000, LOOKUPS = 40000 };
-struct entry { char word[16]; int value; char text[332]; };
+struct entry {
+  char word[16];
+  int value;
+  char text[332];
+};
 static struct entry *entries;
 
 static int compare(const char *a, const char *b) {
-  for (; *a && *a == *b; a++, b++) { }
+  for (; *a && *a == *b; a++, b++) {
+  }
   return *(const unsigned char *)a - *(const unsigned char *)b;
 }
 
@@ -37,7 +43,10 @@ int main(void) {
         sum += (unsigned)entries[at].value + (unsigned char)entries[at].text[60];
         break;
       }
-      if (order < 0) low = at + 1; else high = at;
+      if (order < 0)
+        low = at + 1;
+      else
+        high = at;
     }
   }
   printf("%lu\n", sum);

@@ -3,13 +3,19 @@
 #include <stdlib.h>
 
 enum { ENTRIES = 6000, LOOKUPS = 40000 };
-struct entry { char word[16]; int value; };
-struct text { char text[332]; };
+struct entry {
+  char word[16];
+  int value;
+};
+struct text {
+  char text[332];
+};
 static struct entry *entries;
 static struct text *texts;
 
 static int compare(const char *a, const char *b) {
-  for (; *a && *a == *b; a++, b++) { }
+  for (; *a && *a == *b; a++, b++) {
+  }
   return *(const unsigned char *)a - *(const unsigned char *)b;
 }
 
@@ -39,7 +45,10 @@ int main(void) {
         sum += (unsigned)entries[at].value + (unsigned char)texts[at].text[60];
         break;
       }
-      if (order < 0) low = at + 1; else high = at;
+      if (order < 0)
+        low = at + 1;
+      else
+        high = at;
     }
   }
   printf("%lu\n", sum);
