@@ -126,6 +126,33 @@ fn a_stripped_program_is_said_to_have_no_names() {
     assert!(!text.contains("price_block"), "{text}");
 }
 
+/// A loop that is written into memory, as a just-in-time compiler does: load, count down, jump, return.
+const MADE: &str = r#"
+#include <string.h>
+#include <sys/mman.h>
+int main(void) {
+  const unsigned char code[] = {0x48, 0x8b, 0x07, 0x48, 0xff, 0xce, 0x75, 0xf8, 0xc3};
+  void *made = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(made, code, sizeof code);
+  long one = 1;
+  return ((long (*)(long *, long))made)(&one, 300000000) != 1;
+}
+"#;
+
+#[test]
+fn code_that_is_made_as_a_program_runs_is_said_to_be_that() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("made.c");
+    fs::write(&source, MADE).expect("a file");
+    let program = built(&folder, "gcc", &["-g"], &source);
+    let output = memlode().args(["sample", "--rate", "5000", "--"]).arg(&program).output().expect("runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "is in //anon: code that was made while the program ran, so no file has its names";
+    assert!(text.contains(note), "{text}");
+    assert!(!text.contains("cannot read"), "{text}");
+}
+
 /// Both of a program's processes are sampled, and so is the one that it becomes.
 #[test]
 fn programs_that_fork_are_followed() {

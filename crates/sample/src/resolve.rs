@@ -317,12 +317,27 @@ impl Code {
 
 /// Reads a file, if it is the one that was sampled.
 fn read(path: &OsStr, naming: &SampleSource) -> Result<ProgramFile, String> {
+    if let Some(why) = in_no_file(path.as_encoded_bytes()) {
+        return Err(why.to_owned());
+    }
     let program = ProgramFile::read_below(&below(naming.root.as_deref(), path), naming.root.as_deref())
         .map_err(|why| why.to_string())?;
     let expected = naming.build_ids.get(path);
     match expected.is_some_and(|expected| program.build_id().is_some_and(|own| own != expected.as_slice())) {
         true => Err(format!("{} is another build than the one that was sampled", path.to_string_lossy())),
         false => Ok(program),
+    }
+}
+
+/// Why there is no file to read, where the kernel names memory that is none's.
+fn in_no_file(name: &[u8]) -> Option<&'static str> {
+    let made = [&b"//anon"[..], b"[heap]", b"[stack", b"[anon", b"anon_inode:", b"/memfd:", b"/dev/zero"];
+    if made.iter().any(|start| name.starts_with(start)) {
+        Some("code that was made while the program ran, so no file has its names")
+    } else if name.starts_with(b"[v") {
+        Some("code of the kernel that every program has")
+    } else {
+        None
     }
 }
 
