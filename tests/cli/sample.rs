@@ -126,7 +126,7 @@ fn a_stripped_program_is_said_to_have_no_names() {
     assert!(!text.contains("price_block"), "{text}");
 }
 
-/// A loop that is written into memory, as a just-in-time compiler does: load, count down, jump, return.
+/// A loop that is written into memory, as a just-in-time compiler does: load, count down, jump.
 const MADE: &str = r#"
 #include <string.h>
 #include <sys/mman.h>

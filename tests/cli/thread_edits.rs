@@ -71,7 +71,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The ends of a queue, of a thread each, in a record with a name or without one; or on lines of their own.
+/// The ends of a queue, of a thread each, in a record with a name or without one; or on lines of
+/// their own.
 const ENDS: &str = r#"
 #include <pthread.h>
 #include <stdatomic.h>

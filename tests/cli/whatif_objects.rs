@@ -176,7 +176,8 @@ int main(void) {
 }
 "#;
 
-/// Buffers, each a header and bytes behind it, which begin in what would be padding. Hot members lie on two lines, or on one.
+/// Buffers, each a header and bytes behind it, which begin in what would be padding. Hot members
+/// lie on two lines, or on one.
 const FLEXIBLE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

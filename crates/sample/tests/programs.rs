@@ -73,8 +73,8 @@ fn the_hot_member_comes_first_whatever_the_compiler() {
     }
 }
 
-/// A tree whose keys are compared in front of a jump: to the processor the two are one, behind which it
-/// is found.
+/// A tree whose keys are compared in front of a jump: to the processor the two are one, behind
+/// which it is found.
 const TREE: &str = r#"
 #include <stdlib.h>
 struct leaf { struct leaf *child[2]; long key; long rest[4]; };

@@ -114,7 +114,8 @@ impl Instruction {
     }
 
     /// Returns whether processors carry it out together with the jump behind it, as one: a
-    /// comparison, or an addition whose result is in a register (Intel's optimisation manual, macro-fusion).
+    /// comparison, or an addition whose result is in a register (Intel's optimisation manual,
+    /// macro-fusion).
     pub(crate) fn fuses_with(&self, jump: &Instruction) -> bool {
         use ConditionCode::{no, np, ns, o, p, s};
         let decoded = &self.0;
@@ -277,8 +278,8 @@ mod tests {
             first.fuses_with(&Instruction::decode(jump, first.next()).expect("a jump"))
         };
         let (jne, js, loops, jmp) = (&[0x75, 0][..], &[0x78, 0][..], &[0xe2, 0][..], &[0xeb, 0][..]);
-        // cmp [rdi], eax; cmp eax, [rdi]; cmp [rdi], 7; test [rdi], eax; add eax, [rdi]; add [rdi], eax; mov eax, [rdi];
-        // cmp eax, 7
+        // cmp [rdi], eax; cmp eax, [rdi]; cmp [rdi], 7; test [rdi], eax; add eax, [rdi];
+        // add [rdi], eax; mov eax, [rdi]; cmp eax, 7
         for (code, with) in [
             (&[0x39, 0x07][..], [true, false]),
             (&[0x3b, 0x07], [true, false]),

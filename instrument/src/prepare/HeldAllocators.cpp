@@ -150,7 +150,8 @@ bool markResourceCalls(Module &M) {
       auto *Call = dyn_cast<CallBase>(&I);
       if (!Call || !Call->isIndirectCall())
         continue;
-      // _ZNSt3pmr15memory_resource8allocateEmm; in libc++ with a version's namespace and tags of its ABI.
+      // _ZNSt3pmr15memory_resource8allocateEmm; in libc++ with a version's namespace and tags of
+      // its ABI.
       StringRef Name = writtenIn(*Call);
       if (!Name.consume_front("_ZNSt") || !Name.contains("3pmr15memory_resource"))
         continue;

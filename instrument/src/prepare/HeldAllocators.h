@@ -28,8 +28,8 @@ void openHeldAllocators(llvm::Module &M, llvm::ArrayRef<llvm::Function *> Functi
 /// The attribute of a call that a memory resource makes for its caller; its value is the caller's name.
 constexpr llvm::StringLiteral ResourceCall = "memlode-resource";
 
-/// Marks the calls that `std::pmr::memory_resource` makes for its callers: before anything is inlined,
-/// or else by the lines of debug information.
+/// Marks the calls that `std::pmr::memory_resource` makes for its callers: before anything is
+/// inlined, or else by the lines of debug information.
 bool markResourceCalls(llvm::Module &M);
 
 } // namespace memlode

@@ -1,5 +1,5 @@
-// One thread counts at one end of a queue, another at the other: both ends are members of one record, which
-// has one object, and so there are no elements to part.
+// One thread counts at one end of a queue, another at the other: both ends are members of one
+// record, which has one object, and so there are no elements to part.
 #include <pthread.h>
 #include <stdio.h>
 

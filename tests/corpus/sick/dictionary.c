@@ -1,6 +1,6 @@
-// A dictionary is searched by words, which a function compares by pointers to characters: of each entry the
-// word is read, and of the one that is found, little else. The long text beside the word fills the cache's
-// sets.
+// A dictionary is searched by words, which a function compares by pointers to characters: of each
+// entry the word is read, and of the one that is found, little else. The long text beside the word
+// fills the cache's sets.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -519,7 +519,8 @@ impl Known<'_> {
         // are not what is touched there.
         let bytes = u64::from(operand.bytes);
         let is_smaller = || self.debug.type_facts(inside.kind).is_some_and(|facts| facts.bytes < bytes);
-        // Vectors are read one after the other; other steps over smaller elements are those of something else.
+        // Vectors are read one after the other; other steps over smaller elements are those of
+        // something else.
         let is_other = stride > 0 && (stride < bytes || (stride > bytes && bytes <= 8));
         if inside.member.is_some() && is_other && is_smaller() {
             return Ok(TypedData { kind: self.debug.type_name(kind), member: None, variable });

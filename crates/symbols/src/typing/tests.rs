@@ -423,8 +423,9 @@ fn an_index_is_no_pointer_whatever_is_said_of_it() {
     }
 }
 
-/// Arrays of numbers have no members: the variable is their name, also where a pointer walks over them; what the thread
-/// has of its own; and an object whose index is a product that nothing explains.
+/// Arrays of numbers have no members: the variable is their name, also where a pointer walks over
+/// them; what the thread has of its own; and an object whose index is a product that nothing
+/// explains.
 const ARRAYS: &str = r#"
 double first[4096], second[4096], third[4096];
 struct slot { long hits, misses; };

@@ -105,7 +105,7 @@ mod tests {
         let code =
             [&[0x48, 0x8b, 0x17][..], &[0x48, 0x8b, 0x00], &[0x48, 0x03, 0x30], &[0x75, 0xf8], &[0xc3]];
         assert_eq!(ways(&code.concat()), [None, Some(2), Some(1), Some(2), Some(2)]);
-        // 0 mov rdx, [rdi]; 1 mov rax, [rax]; 2 dec rsi; 3 jne 1; 4 ret: only the one in front waits.
+        // 0 mov rdx, [rdi]; 1 mov rax, [rax]; 2 dec rsi; 3 jne 1; 4 ret: the one in front waits.
         let code =
             [&[0x48, 0x8b, 0x17][..], &[0x48, 0x8b, 0x00], &[0x48, 0xff, 0xce], &[0x75, 0xf8], &[0xc3]];
         assert_eq!(ways(&code.concat()), [None, Some(0), Some(1), Some(2), Some(3)]);
