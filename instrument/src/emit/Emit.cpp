@@ -110,10 +110,14 @@ void emitStream(Function &F, const Versions &Sides, const Plan &P, Image &Into, 
 
 void emitWords(Function &F, const Plan &P, Image &Into) {
   Words Stored(F, *Into.anchors(F, P.Segments), /*Places=*/512);
-  for (const Segment &S : P.Segments) {
-    IRBuilder<> B(S.first());
-    Stored.words(B, S, B.CreateThreadLocalAddress(Stored.unread()), &S - P.Segments.data());
-  }
+  for (const BlockPlan &Block : P.Blocks)
+    for (const Step &Each : Block.Steps) {
+      if (Each.Is != Step::What::Segment)
+        continue;
+      const Segment &S = P.Segments[Each.Segment];
+      IRBuilder<> B(S.first());
+      Stored.words(B, S, B.CreateThreadLocalAddress(Stored.unread()), Each.Segment);
+    }
 }
 
 } // namespace memlode

@@ -22,3 +22,14 @@ define i32 @both(ptr %p) {
   %v = load i32, ptr %p
   ret i32 %v
 }
+
+; What libc hands out is told by the call itself, at no place of the function.
+; CHECK-LABEL: define ptr @handed(
+; CHECK: store ptr @memlode.anchors.handed
+define ptr @handed(ptr %text) {
+  %c = load i8, ptr %text
+  %copy = call ptr @strdup(ptr %text)
+  ret ptr %copy
+}
+
+declare ptr @strdup(ptr)
