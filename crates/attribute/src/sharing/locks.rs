@@ -5,8 +5,9 @@ use memlode_machine::SharingCosts;
 use memlode_simulate::Space;
 use memlode_trace::event::{ProcessId, SyncKind, ThreadId};
 use memlode_trace::sites::SiteId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::order::Object;
 use super::survey::{SyncEvent, ThreadFacts};
 use super::{Names, SharedPair};
 use crate::objects::classes::ClassId;
@@ -41,30 +42,37 @@ pub struct ContendedLock {
     pub most_cycles: f64,
 }
 
+/// The locks of a program.
+#[derive(Default)]
+pub(super) struct Locks {
+    /// Locks that a thread gives back before another one takes them: also where both are atomic
+    /// updates, the one waits for the other.
+    pub exclusive: FxHashSet<Object>,
+    /// Locks that more than one thread takes often, the most taken.
+    often: Vec<((ProcessId, u64), Taken)>,
+}
+
 /// One lock.
 #[derive(Default)]
 struct Taken {
     /// Stamp and thread of each time.
     times: Vec<(u64, u32)>,
     site: Option<SiteId>,
-}
-
-/// Returns whether an event shows that its thread got a lock: it did, in a loop that waits, what
-/// only one thread at a time can do.
-fn takes(event: &SyncEvent) -> bool {
-    match event.kind {
-        SyncKind::Lock => true,
-        SyncKind::Acquire => event.is_update && event.look().is_some(),
-        _ => false,
-    }
+    /// Number of times that who had taken it gave it back.
+    given_back: u64,
 }
 
 /// Finds the locks that several threads take often, the costliest first.
-pub(super) fn contended(names: &Names<'_>, pairs: &[SharedPair], costs: &SharingCosts) -> Vec<ContendedLock> {
+pub(super) fn contended(
+    names: &Names<'_>,
+    pairs: &[SharedPair],
+    costs: &SharingCosts,
+    locks: Locks,
+) -> Vec<ContendedLock> {
     let threads = &names.survey.threads;
     let mut found: FxHashMap<(ClassId, Option<SiteId>), ContendedLock> = FxHashMap::default();
     let mut lines: FxHashMap<(ClassId, Option<SiteId>), Vec<u64>> = FxHashMap::default();
-    for ((process, object), mut taken) in often_taken(threads) {
+    for ((process, object), mut taken) in locks.often {
         taken.times.sort_unstable();
         let key = (names.class_at(process, object), taken.site);
         let lock = found.entry(key).or_insert_with(|| ContendedLock {
@@ -105,34 +113,164 @@ pub(super) fn contended(names: &Names<'_>, pairs: &[SharedPair], costs: &Sharing
     found
 }
 
-/// The locks that more than one thread takes often, the most taken.
-fn often_taken(threads: &[ThreadFacts]) -> Vec<((ProcessId, u64), Taken)> {
-    // Most locks of a program with many are one thread's.
-    let mut takers: FxHashMap<(ProcessId, u64), Option<u32>> = FxHashMap::default();
-    for (number, facts) in (0u32..).zip(threads) {
-        let Some(process) = facts.process else { continue };
-        for event in facts.events.iter().filter(|event| takes(event)) {
-            let taker = takers.entry((process, event.object)).or_insert(Some(number));
-            *taker = taker.filter(|&taker| taker == number);
+/// Finds the locks of some threads.
+pub(super) fn locks(threads: &[ThreadFacts]) -> Locks {
+    let by_others = |taken: &Taken| taken.times.len() as u64 - most_by_one(&taken.times);
+    let mut found = Locks::default();
+    for ((process, object), taken) in taken(threads) {
+        if taken.given_back * 10 >= taken.times.len() as u64 * 9 {
+            found.exclusive.insert((Some(process), object));
+        }
+        if by_others(&taken) >= LEAST_TAKES {
+            found.often.push(((process, object), taken));
         }
     }
-    let mut all: FxHashMap<(ProcessId, u64), Taken> = FxHashMap::default();
+    found.often.sort_by_key(|(object, taken)| (std::cmp::Reverse(taken.times.len()), *object));
+    found.often.truncate(MOST);
+    found
+}
+
+/// An access by a thread to an object that may be a lock, by its purpose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    /// It acquires: by an atomic update, or as it sees what it waits for.
+    Takes,
+    /// The same, in a loop that waits, by what only one thread at a time can do.
+    Gets,
+    Gives,
+    /// One access does both. Which of the two it means shows what came before.
+    Both,
+}
+
+/// A deed, when and by which thread.
+#[derive(Clone, Copy)]
+struct Step {
+    stamp: u64,
+    thread: u32,
+    deed: Deed,
+    site: Option<SiteId>,
+}
+
+/// The deeds of a thread, with their objects, stamps and sites.
+fn deeds(events: &[SyncEvent]) -> impl Iterator<Item = (u64, Deed, &SyncEvent)> {
+    let mut rest = events;
+    std::iter::from_fn(move || {
+        loop {
+            let (event, behind) = rest.split_first()?;
+            rest = behind;
+            let is_of_next = |next: &&SyncEvent| {
+                next.kind == SyncKind::Acquire && (next.object, next.site()) == (event.object, event.site())
+            };
+            let (deed, event) = match event.kind {
+                SyncKind::Lock => (Deed::Gets, event),
+                SyncKind::Acquire => match (event.is_update, event.look()) {
+                    (true, Some(_)) => (Deed::Gets, event),
+                    (false, None) => continue,
+                    _ => (Deed::Takes, event),
+                },
+                SyncKind::Release => match behind.first().filter(is_of_next).filter(|_| event.is_update) {
+                    Some(next) => {
+                        rest = &behind[1..];
+                        (if next.look().is_some() { Deed::Gets } else { Deed::Both }, next)
+                    }
+                    None => (Deed::Gives, event),
+                },
+                _ => continue,
+            };
+            return Some((event.object, deed, event));
+        }
+    })
+}
+
+/// Counts of the deeds of all threads with an object.
+#[derive(Default)]
+struct Uses {
+    /// The thread that takes it; none if several do.
+    by: Option<u32>,
+    takes: u64,
+    gets: u64,
+    both: u64,
+}
+
+impl Uses {
+    /// Returns whether it may be a lock of several threads: either a loop waits for it, or one access
+    /// takes it and another one gives it back. A counter's accesses do both.
+    fn may_be_lock(&self) -> bool {
+        self.by.is_none() && (self.gets > 0 || self.takes > 0 && self.both <= self.takes / 10)
+    }
+}
+
+/// Objects that threads take as a lock, and when each took them.
+///
+/// A mutex is taken by an update, often without a loop, and a ticket lock by a load that sees one's
+/// turn: the thread that has it gives it back before another one takes it. Of a barrier or a flag,
+/// all that wait see it; of two threads that answer each other by a variable, none has it twice in
+/// a row.
+fn taken(threads: &[ThreadFacts]) -> impl Iterator<Item = ((ProcessId, u64), Taken)> {
+    let mut uses: FxHashMap<(ProcessId, u64), Uses> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {
         let Some(process) = facts.process else { continue };
-        for event in facts.events.iter().filter(|event| takes(event)) {
-            if takers[&(process, event.object)].is_some() {
+        for (object, deed, _) in deeds(&facts.events) {
+            if deed == Deed::Gives {
                 continue;
             }
-            let taken = all.entry((process, event.object)).or_default();
-            taken.times.push((event.stamp, number));
-            taken.site = taken.site.or(event.site());
+            let new = || Uses { by: Some(number), ..Uses::default() };
+            let uses = uses.entry((process, object)).or_insert_with(new);
+            uses.by = uses.by.filter(|&by| by == number);
+            match deed {
+                Deed::Takes => uses.takes += 1,
+                Deed::Gets => uses.gets += 1,
+                Deed::Both | Deed::Gives => uses.both += 1,
+            }
         }
     }
-    let by_others = |taken: &Taken| taken.times.len() as u64 - most_by_one(&taken.times);
-    let mut found: Vec<_> = all.into_iter().filter(|(_, taken)| by_others(taken) >= LEAST_TAKES).collect();
-    found.sort_by_key(|(object, taken)| (std::cmp::Reverse(taken.times.len()), *object));
-    found.truncate(MOST);
-    found
+    uses.retain(|_, uses| uses.may_be_lock());
+    let mut steps: FxHashMap<(ProcessId, u64), Vec<Step>> = FxHashMap::default();
+    for (number, facts) in (0u32..).zip(threads) {
+        let Some(process) = facts.process else { continue };
+        for (object, deed, event) in deeds(&facts.events) {
+            if uses.contains_key(&(process, object)) {
+                let step = Step { stamp: event.stamp, thread: number, deed, site: event.site() };
+                steps.entry((process, object)).or_default().push(step);
+            }
+        }
+    }
+    steps.into_iter().filter_map(|(object, mut steps)| {
+        steps.sort_unstable_by_key(|step| (step.stamp, step.thread));
+        Some((object, as_lock(&steps)?))
+    })
+}
+
+/// When each thread took an object, from what all do with it, in order; none if it is no lock.
+fn as_lock(steps: &[Step]) -> Option<Taken> {
+    let mut taken = Taken::default();
+    // Who has it since when, and whether that is counted.
+    let mut has: Option<(u64, u32, bool)> = None;
+    let (mut seen, mut gets) = (0, 0);
+    for &Step { stamp, thread, deed, site } in steps {
+        let is_own = has.is_some_and(|(_, holder, _)| holder == thread);
+        let gives = deed == Deed::Gives || deed == Deed::Both && is_own;
+        match deed {
+            _ if gives => {
+                let own = has.take().filter(|_| is_own);
+                taken.given_back += u64::from(own.is_some());
+                let uncounted = own.filter(|&(.., is_counted)| !is_counted);
+                taken.times.extend(uncounted.map(|(stamp, holder, _)| (stamp, holder)));
+            }
+            Deed::Gets => {
+                gets += 1;
+                taken.times.push((stamp, thread));
+                has = Some((stamp, thread, true));
+            }
+            _ => {
+                seen += 1;
+                has = Some((stamp, thread, false));
+            }
+        }
+        taken.site = taken.site.or(site.filter(|_| !gives));
+    }
+    let is_taken_again = taken.times.windows(2).any(|two| two[0].1 == two[1].1);
+    (gets > 0 || is_taken_again && taken.times.len() * 10 >= seen * 9).then_some(taken)
 }
 
 /// The number of times that the thread took a lock that did so most often.
@@ -163,7 +301,7 @@ mod tests {
         let takes = |from: u64, count: u64| {
             (from..from + count).map(|at| (at, SyncKind::Acquire, true)).collect::<Vec<_>>()
         };
-        let two = |mine, others| often_taken(&[thread(&takes(0, mine)), thread(&takes(mine, others))]);
+        let two = |mine, others| locks(&[thread(&takes(0, mine)), thread(&takes(mine, others))]).often;
         assert!(two(5000, LEAST_TAKES - 1).is_empty());
         let [(object, taken)] = &two(5000, LEAST_TAKES)[..] else { panic!("one lock") };
         assert_eq!((*object, taken.times.len(), taken.site), ((ProcessId(0), 8), 6000, Some(SiteId(3))));
@@ -171,6 +309,46 @@ mod tests {
         // A counter is no lock: nobody waits for it.
         let counts =
             |from: u64| (from..from + 2000).map(|at| (at, SyncKind::Acquire, false)).collect::<Vec<_>>();
-        assert!(often_taken(&[thread(&counts(0)), thread(&counts(9000))]).is_empty());
+        assert!(locks(&[thread(&counts(0)), thread(&counts(9000))]).often.is_empty());
+    }
+
+    /// Two threads that make a step in turn, each a number of times in a row.
+    fn in_turn(in_a_row: u64, step: impl Fn(u64) -> Vec<SyncEvent>) -> [ThreadFacts; 2] {
+        [0, 1].map(|turn| ThreadFacts {
+            process: Some(ProcessId(0)),
+            events: (0..4 * LEAST_TAKES)
+                .filter(|at| at / in_a_row % 2 == turn)
+                .flat_map(|at| step(10 * at))
+                .collect(),
+            ..ThreadFacts::default()
+        })
+    }
+
+    #[test]
+    fn a_lock_is_given_on_by_the_one_that_has_it() {
+        let by = |stamp, kind, site| SyncEvent::new(stamp, kind, 8).with_site(Some(SiteId(site)));
+        let sees = |at| by(at, SyncKind::Acquire, 1).with_look(Some(0));
+        let gives = |at| by(at, SyncKind::Release, 2);
+        let updates =
+            |at, site| [SyncKind::Release, SyncKind::Acquire].map(|kind| by(at, kind, site).updating(true));
+        let taken = |threads: &[ThreadFacts]| {
+            locks(threads).often.iter().map(|(_, taken)| taken.times.len() as u64).collect::<Vec<_>>()
+        };
+        // A ticket lock, and a mutex that nobody has to wait for.
+        assert_eq!(taken(&in_turn(5, |at| vec![sees(at), gives(at + 2)])), [4 * LEAST_TAKES]);
+        let takes = |at| by(at, SyncKind::Acquire, 1).updating(true);
+        assert_eq!(taken(&in_turn(5, |at| vec![takes(at), gives(at + 2)])), [4 * LEAST_TAKES]);
+        // One whose operations order everything, and for which somebody waited once.
+        let both = |at| [updates(at, 1), updates(at + 2, 2)].concat();
+        let mut mutex = in_turn(5, both);
+        assert!(taken(&mutex).is_empty(), "it could be a counter");
+        mutex[0].events[1] = mutex[0].events[1].with_look(Some(0));
+        assert_eq!(taken(&mutex), [4 * LEAST_TAKES]);
+        // Two that answer each other, a flag that one sets and both see, a counter.
+        assert!(taken(&in_turn(1, |at| vec![sees(at), gives(at + 2)])).is_empty());
+        let [mut first, second] = in_turn(1, |at| vec![sees(at + 2)]);
+        first.events = (0..4 * LEAST_TAKES).flat_map(|at| [gives(10 * at), sees(10 * at + 1)]).collect();
+        assert!(taken(&[first, second]).is_empty());
+        assert!(taken(&in_turn(5, |at| updates(at, 1).to_vec())).is_empty());
     }
 }

@@ -231,7 +231,8 @@ pub fn sharing_moved(
     let beside = survey.threads.iter_mut().filter(|facts| facts.is_first);
     let beside =
         beside.filter_map(|facts| Some((facts.thread?, std::mem::take(&mut facts.beside)))).collect();
-    let orders = order::orders(&survey.threads);
+    let locks = locks::locks(&survey.threads);
+    let orders = order::orders(&survey.threads, &locks.exclusive);
     let default = if orders.unknown == 0 { Order::Parallel } else { Order::Recorded };
     let order = order.unwrap_or(default);
     let clock_ghz = machine.costs.clock_ghz.value;
@@ -282,7 +283,7 @@ pub fn sharing_moved(
         .collect();
     let names = Names::new(trace, profile, &survey, first.places());
     found.pairs = pairs(&names, &survey, &near);
-    found.locks = locks::contended(&names, &found.pairs, &machine.costs.near);
+    found.locks = locks::contended(&names, &found.pairs, &machine.costs.near, locks);
     Some(found)
 }
 

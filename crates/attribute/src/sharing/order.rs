@@ -51,13 +51,13 @@ struct Given {
 /// An acquisition comes after the latest releases of its object by other threads whose stamps are
 /// smaller. A barrier is left for the *n*th time by a thread when the others have arrived for the
 /// *n*th time. An atomic read-modify-write does not wait for another: the schedule decided which of
-/// them came first.
+/// them came first. Those of `locks` do: who gets a lock gets it when another thread has given it back.
 ///
 /// A waiting loop whose thread comes back late sees more releases than it waited for; the schedule
 /// decided how many. If only one other thread releases, the loop waits for the first release after
 /// its last look in vain. If its first look saw enough, it waits for one release more than the time
 /// before, if there was one more.
-pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
+pub(super) fn orders(threads: &[ThreadFacts], locks: &FxHashSet<Object>) -> Orders {
     let (mut starts, ends) = lives(threads);
     let mut orders = Orders { waits: vec![Vec::new(); threads.len()], ..Orders::default() };
     let mut releasers: FxHashMap<Object, Vec<u32>> = FxHashMap::default();
@@ -74,6 +74,7 @@ pub(super) fn orders(threads: &[ThreadFacts]) -> Orders {
         .filter(|(_, event)| event.look().is_some());
     let mut state = State {
         threads,
+        locks,
         looked_at: looks.map(|(process, event)| (process, event.object)).collect(),
         releasers,
         given: FxHashMap::default(),
@@ -171,6 +172,8 @@ pub(super) type Handles = FxHashMap<Object, Vec<(u64, u32)>>;
 
 struct State<'t> {
     threads: &'t [ThreadFacts],
+    /// Objects where an update waits for an update. Who counts first elsewhere is the schedule's.
+    locks: &'t FxHashSet<Object>,
     /// Indexed by thread: releases and acquisitions so far.
     released: Vec<u64>,
     acquired: Vec<u64>,
@@ -254,7 +257,8 @@ impl State<'_> {
 
     fn acquire(&self, object: Object, thread: u32, is_update: bool) -> Waits {
         let latest = self.latest.get(&object).map_or(&[][..], |latest| latest);
-        let others = latest.iter().filter(|other| other.thread != thread && !(is_update && other.is_update));
+        let is_counted = is_update && !self.locks.contains(&object);
+        let others = latest.iter().filter(|other| other.thread != thread && !(is_counted && other.is_update));
         others.map(|other| (other.thread, other.releases)).collect()
     }
 
@@ -420,19 +424,29 @@ mod tests {
             (58, SyncKind::Acquire, Some(0)), // there is none
         ];
         let writer = releases(&[10, 20, 30, 40, 50]);
-        let orders = orders(&[writer, thread(&looks)]);
+        let orders = orders(&[writer, thread(&looks)], &FxHashSet::default());
         let expected = [(0, 1), (1, 3), (2, 4), (3, 5)].map(|(look, release)| (look, vec![(0, release)]));
         assert_eq!(orders.waits[1], expected);
     }
 
     #[test]
+    fn an_update_waits_for_that_of_a_lock() {
+        let update = |(stamp, kind)| SyncEvent::new(stamp, kind, 8).updating(true);
+        let by = |event| ThreadFacts { events: vec![update(event)], ..releases(&[]) };
+        let threads = [by((10, SyncKind::Release)), by((20, SyncKind::Acquire))];
+        let lock = (Some(ProcessId(0)), 8);
+        assert!(orders(&threads, &FxHashSet::default()).waits[1].is_empty(), "a counter");
+        assert_eq!(orders(&threads, &FxHashSet::from_iter([lock])).waits[1], [(0, vec![(0, 1)])]);
+    }
+
+    #[test]
     fn an_acquisition_waits_for_what_it_saw() {
         let late = thread(&[(55, SyncKind::Acquire, None)]);
-        let one = orders(&[releases(&[10, 20, 60]), late]);
+        let one = orders(&[releases(&[10, 20, 60]), late], &FxHashSet::default());
         assert_eq!(one.waits[1], [(0, vec![(0, 2)])]);
         // Where several release, a look does, too.
         let look = thread(&[(55, SyncKind::Acquire, Some(5))]);
-        let several = orders(&[releases(&[10, 20]), look, releases(&[30, 40])]);
+        let several = orders(&[releases(&[10, 20]), look, releases(&[30, 40])], &FxHashSet::default());
         assert_eq!(several.waits[1], [(0, vec![(0, 2), (2, 2)])]);
     }
 }
