@@ -80,6 +80,8 @@ APART static void *checked(size_t bytes) {
 }
 APART static void *middle(size_t bytes) { return checked(bytes); }
 APART static void *wrapped(size_t bytes) { return middle(bytes + 8); }
+static volatile long ended;
+APART static void end(long more) { ended += more; }
 int main(void) {
   long sum = 0;
   for (int i = 0; i < 7; i++) {
@@ -88,6 +90,8 @@ int main(void) {
     sum += block[3];
     free((void *)block);
   }
+  end(7);
+  end(sum);
   volatile long *block = wrapped(80); // <-- once
   char *path = realpath("/", NULL);
   block[1] = path[0];

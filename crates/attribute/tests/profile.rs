@@ -229,3 +229,31 @@ fn sizes_beyond_all_memory_do_no_harm() {
     let profile = profiler.finish();
     assert_eq!(profile.classes.iter().map(|class| class.objects).max(), Some(3));
 }
+
+#[test]
+fn a_block_that_one_resource_passes_on_from_another_is_one() {
+    let sites = sites();
+    let enter =
+        |function, frame| (0, Mark::Enter { function: FunctionId(function), frame, caller: Caller::UNKNOWN });
+    let exit = |function| (0, Mark::Exit { function: FunctionId(function) });
+    let made = (0, Mark::Alloc { site: ALLOC, base: 0x1000, count: 1, element_bytes: 64 });
+    let freed = (0, Mark::Free { site: FREE, base: 0x1000 });
+    // `allocate` (1) asks a resource (2), which asks another one by `allocate`.
+    let inner = [enter(1, 0x7ffe_f000), enter(2, 0x7ffe_e000), enter(1, 0x7ffe_d000), made, exit(1), exit(2)];
+    let mut passed_on = inner.to_vec();
+    passed_on.extend([made, exit(1), freed]);
+    let mut ended_between = inner.to_vec();
+    ended_between.extend([freed, made, exit(1)]);
+    // Whoever frees it is not recorded: each call makes one.
+    let each = [enter(1, 0x7ffe_f000), made, exit(1)];
+    for (marks, blocks) in [(passed_on.repeat(3), 3), (ended_between.repeat(3), 6), (each.repeat(3), 3)] {
+        let mut profiler = Profiler::new(&sites, caches(1));
+        profiler.observe(&Batch { marks, ..batch(0, 0, 0) });
+        let profile = profiler.finish();
+        let heap = profile.classes.iter().filter(|class| matches!(class.home, Home::Heap { .. }));
+        assert_eq!(
+            heap.map(|class| (class.objects, class.bytes)).collect::<Vec<_>>(),
+            [(blocks, 64 * blocks)]
+        );
+    }
+}

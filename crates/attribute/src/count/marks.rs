@@ -89,13 +89,14 @@ impl<E: Engine> Profiler<E> {
 
     /// Ends a block.
     fn free(&mut self, base: u64, stream: &mut Stream) {
+        stream.stack.end_block();
         stream.objects.free(base);
         if let Some(log) = &mut self.log {
             log.ends(stream.origin.process, base);
         }
     }
 
-    /// Adds a block; nothing if the allocator failed.
+    /// Adds a block; nothing if the allocator failed, or if it is known already.
     fn alloc(&mut self, site: SiteId, base: u64, bytes: u64, stream: &mut Stream) -> Option<ClassId> {
         if base == 0 {
             return None;
@@ -106,6 +107,9 @@ impl<E: Engine> Profiler<E> {
             false => stream.stack.path(&mut self.memory.paths, self.sites.names.as_deref()),
         };
         let class = self.memory.classes.of_heap(site, path, stream.stack.dormant, facts.ty);
+        if stream.stack.make(site, base, bytes) && stream.objects.is_live(base, bytes, class) {
+            return None;
+        }
         if let Some(log) = &mut self.log {
             log.begins(stream.origin.process, base, bytes, class);
         }

@@ -154,6 +154,14 @@ impl Objects {
         found.is_some()
     }
 
+    /// Returns whether a block of a class lies there that has not been freed.
+    pub(crate) fn is_live(&self, base: u64, bytes: u64, class: ClassId) -> bool {
+        self.find(base).is_some_and(|slot| {
+            let block = self.blocks[slot.0 as usize];
+            block.live && (block.base, block.bytes, block.class) == (base, bytes, class)
+        })
+    }
+
     /// Pages were unmapped: the blocks inside them are dead.
     pub fn unmap(&mut self, base: u64, bytes: u64) {
         let end = base.saturating_add(bytes);

@@ -2,19 +2,25 @@
 
 use memlode_trace::calls::Caller;
 use memlode_trace::event::{Batch, Frame};
-use memlode_trace::sites::{FunctionId, SiteTable};
+use memlode_trace::sites::{FunctionId, SiteId, SiteTable};
 use memlode_trace::stack::ShadowStack;
 use serde::{Deserialize, Serialize};
 
 use crate::objects::paths::{PathId, Paths};
+
+/// Number of functions that called each other last of which is known which came first.
+const BEFORE: usize = 3;
+
+type Before = [FunctionId; BEFORE];
 
 /// A call in progress. Two are equal when their functions are, since an exit is matched by its
 /// function.
 #[derive(Clone, Copy)]
 struct Call {
     function: FunctionId,
-    /// The function that was called: it may have called this one last, in its own place.
-    by: FunctionId,
+    /// Functions that were entered in its place since its caller went on, the latest first: each may
+    /// have called the next one last. The last one is repeated.
+    before: Before,
     /// Its path, if it was looked up: few calls allocate.
     path: Option<PathId>,
     /// The segment that it executed last before it called the next one.
@@ -23,7 +29,7 @@ struct Call {
 
 impl Call {
     fn new(function: FunctionId) -> Call {
-        Call { function, by: function, path: None, last: Caller::UNKNOWN }
+        Call { function, before: [function; BEFORE], path: None, last: Caller::UNKNOWN }
     }
 }
 
@@ -37,8 +43,9 @@ impl PartialEq for Call {
 #[derive(Default)]
 pub(crate) struct ThreadStack {
     calls: ShadowStack<Call>,
-    /// The function left last, as it was called, and the address of its frame.
-    left: Option<(FunctionId, u64)>,
+    /// The function left last and those before it, as in [`Call::before`], and the address of its
+    /// frame.
+    left: Option<(Before, u64)>,
     /// The chunk that continues the stack without a gap: its stream and sequence.
     next: Option<(u8, u32)>,
     /// The segment executed last before the current chunk.
@@ -47,26 +54,40 @@ pub(crate) struct ThreadStack {
     at_end: Caller,
     /// Recording is off: the calls in progress are not known.
     pub dormant: bool,
+    /// The thread's last block, unless a block ended behind it.
+    made: Option<Made>,
+}
+
+/// A block as it was made.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Made {
+    site: u32,
+    base: u64,
+    bytes: u64,
+    /// The number of calls that were in progress.
+    depth: usize,
 }
 
 /// A thread's stack, to be written down.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedStack {
-    /// The function of each frame, that which was called, the segment executed last before it called
-    /// the next one, and its address.
-    frames: Vec<(u32, u32, Caller, u64)>,
-    left: Option<(u32, u64)>,
+    /// The function of each frame, those before it in its place, the segment executed last before it
+    /// called the next one, and its address.
+    frames: Vec<(u32, [u32; BEFORE], Caller, u64)>,
+    left: Option<([u32; BEFORE], u64)>,
     next: Option<(u8, u32)>,
     before: Caller,
     at_end: Caller,
     dormant: bool,
+    made: Option<Made>,
 }
 
 impl SavedStack {
     /// Returns whether it has functions of a trace with this number of them.
     pub fn fits(&self, functions: usize) -> bool {
-        let left = self.left.iter().map(|(function, _)| function);
-        let named = self.frames.iter().flat_map(|(function, by, ..)| [function, by]).chain(left);
+        let left = self.left.iter().flat_map(|(left, _)| left);
+        let named = self.frames.iter().flat_map(|(function, before, ..)| before.iter().chain([function]));
+        let named = named.chain(left);
         named.into_iter().all(|function| (*function as usize) < functions)
     }
 }
@@ -74,23 +95,25 @@ impl SavedStack {
 impl ThreadStack {
     /// Writes the stack down.
     pub fn saved(&self) -> SavedStack {
-        let frame = |&(call, address): &(Call, u64)| (call.function.0, call.by.0, call.last, address);
+        let frame = |&(call, address): &(Call, u64)| {
+            (call.function.0, call.before.map(|function| function.0), call.last, address)
+        };
         let frames = self.calls.frames().iter().map(frame).collect();
-        let &ThreadStack { left, next, before, at_end, dormant, .. } = self;
-        let left = left.map(|(function, address)| (function.0, address));
-        SavedStack { frames, left, next, before, at_end, dormant }
+        let &ThreadStack { left, next, before, at_end, dormant, made, .. } = self;
+        let left = left.map(|(left, address)| (left.map(|function| function.0), address));
+        SavedStack { frames, left, next, before, at_end, dormant, made }
     }
 
     /// The stack that was written down.
     pub fn of(saved: &SavedStack) -> ThreadStack {
-        let call = |&(function, by, last, address): &(u32, u32, Caller, u64)| {
-            (Call { by: FunctionId(by), last, ..Call::new(FunctionId(function)) }, address)
+        let call = |&(function, before, last, address): &(u32, [u32; BEFORE], Caller, u64)| {
+            (Call { before: before.map(FunctionId), last, ..Call::new(FunctionId(function)) }, address)
         };
         let mut calls = ShadowStack::default();
         calls.reset(saved.frames.iter().map(call));
-        let &SavedStack { left, next, before, at_end, dormant, .. } = saved;
-        let left = left.map(|(function, address)| (FunctionId(function), address));
-        ThreadStack { calls, left, next, before, at_end, dormant }
+        let &SavedStack { left, next, before, at_end, dormant, made, .. } = saved;
+        let left = left.map(|(left, address)| (left.map(FunctionId), address));
+        ThreadStack { calls, left, next, before, at_end, dormant, made }
     }
 
     /// Takes up the thread at a chunk: goes on where the chunk before it ended, or starts from the
@@ -102,6 +125,7 @@ impl ThreadStack {
                 .reset(batch.stack.iter().map(|frame: &Frame| (Call::new(frame.function), frame.address)));
             self.before = Caller::UNKNOWN;
             self.left = None;
+            self.made = None;
         }
         self.at_end = if batch.last == Caller::BEFORE { self.before } else { batch.last };
         self.dormant = batch.dormant;
@@ -114,10 +138,12 @@ impl ThreadStack {
         let known = frames.iter().rposition(|(call, _)| call.path.is_some());
         let mut path = known.and_then(|at| frames[at].0.path).unwrap_or(PathId::ROOT);
         for at in known.map_or(0, |at| at + 1)..frames.len() {
-            let Call { function, by, .. } = frames[at].0;
+            let Call { function, before, .. } = frames[at].0;
             let last = at.checked_sub(1).map_or(Caller::UNKNOWN, |outer| frames[outer].0.last);
             let call = |names: &SiteTable| {
-                names.call_of(last, if names.calls_by_name(last, function) { function } else { by })
+                let mut called = [function].into_iter().chain(before);
+                let called = called.find(|&called| names.calls_by_name(last, called));
+                names.call_of(last, called.unwrap_or(before[BEFORE - 1]))
             };
             path = paths.enter(path, function, names.and_then(call));
             frames[at].0.path = Some(path);
@@ -151,16 +177,38 @@ impl ThreadStack {
         }
         // Between the two the caller executed nothing: one function called the other last.
         let left = self.left.take().filter(|&(_, frame)| caller == Caller::RETURNED && frame == address);
-        let by = left.map_or(function, |(by, _)| by);
-        self.calls.push([(Call { by, ..Call::new(function) }, address)]);
+        let before = left.map_or([function; BEFORE], |(before, _)| before);
+        self.calls.push([(Call { before, ..Call::new(function) }, address)]);
     }
 
     /// A function is left.
     #[inline]
     pub fn exit(&mut self, function: FunctionId) {
         let top = self.calls.frames().last().filter(|(call, _)| call.function == function);
-        self.left = top.map(|(call, address)| (call.by, *address));
+        self.left = top.map(|(call, address)| {
+            let mut before = call.before;
+            if before != [function; BEFORE] {
+                before.rotate_right(1);
+                before[0] = function;
+            }
+            (before, *address)
+        });
         self.calls.exit(Call::new(function));
+    }
+
+    /// A block is made. Returns whether it is the one that the site made last, from a call that has
+    /// returned meanwhile: a memory resource that passes a request on to another one answers it by
+    /// the same call, once for each.
+    pub fn make(&mut self, site: SiteId, base: u64, bytes: u64) -> bool {
+        let made = Made { site: site.0, base, bytes, depth: self.calls.frames().len() };
+        self.made.replace(made).is_some_and(|last| {
+            (last.site, last.base, last.bytes) == (site.0, base, bytes) && made.depth < last.depth
+        })
+    }
+
+    /// A block has ended, so that the next one may lie where the last one lay.
+    pub fn end_block(&mut self) {
+        self.made = None;
     }
 
     /// Control came back to a frame.
