@@ -107,6 +107,9 @@ bench-bursts: build-checks ## How far reports on samples in bursts are from thos
 bench-truth: build-checks ## How far the models' rankings are those of a timer, over some fifty programs (OPTIONS=--quick)
 	$(PYTHON) -B bench/truth.py $(OPTIONS)
 
+bench-sampling: build-checks ## What `memlode sample` costs the program that it samples (OPTIONS=--quick)
+	$(PYTHON) -B bench/sampling.py $(OPTIONS)
+
 bench-calibration: build-checks ## How well `memlode machine calibrate` repeats on this machine (OPTIONS=--quick)
 	$(PYTHON) -B bench/calibration.py $(OPTIONS)
 
@@ -163,4 +166,4 @@ cli: | setup
 	@install -C target/release/memlode $(MEMLODE)
 	@for name in cc c++ fc clang clang++; do ln -sf memlode $(OUT)/bin/memlode-$$name; done
 
-.PHONY: help demo setup setup-checks build build-checks install python dist test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark spark-test bench-bursts bench-truth bench-calibration format gen fixtures clean runtime stdcxx cli
+.PHONY: help demo setup setup-checks build build-checks install python dist test quick gallery gallery-html bias-test lint lint-rust lint-cxx lint-scripts real torture fuzz bench bench-record bench-engine bench-bias bench-sharing bench-spark spark-test bench-bursts bench-truth bench-sampling bench-calibration format gen fixtures clean runtime stdcxx cli

@@ -125,6 +125,9 @@ PUBLIC void *malloc(size_t bytes) {
 PUBLIC void *calloc(size_t count, size_t each) {
   size_t bytes = 0;
   bool is_too_much = __builtin_mul_overflow(count, each, &bytes);
+  // The allocator behind refuses what is too much, by the same product.
+  if (is_small(bytes))
+    return next.calloc(count, each);
   if (!found())
     return is_too_much ? NULL : early_block(bytes);
   return taken(next.calloc(count, each), bytes, SLOT);
