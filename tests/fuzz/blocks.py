@@ -88,18 +88,31 @@ WAYS = [
     ("(u8 *)wcsdup(L\"wide\")", "free({p})", "20"),
     ("(u8 *)aligned_alloc(32, ({n} + 31) & ~31u)", "free({p})", "(({n} + 31) & ~31u)"),
 ]
-# In C++: includes, definitions, the expression and what gives back, and the bytes where they are others.
-IN_CXX = [
-    (["memory_resource"], "", "(u8 *)std::pmr::new_delete_resource()->allocate({n}, 8)",
-     "std::pmr::new_delete_resource()->deallocate({p}, {n}, 8)"),
-    (["memory_resource"], """\
+# Memory resources of the program's own: one that allocates, and others that pass on to it.
+RESOURCES = """\
 static struct Heap : std::pmr::memory_resource {
   void *do_allocate(size_t bytes, size_t) override { return wrapped(bytes); }
   void do_deallocate(void *at, size_t, size_t) override { free(at); }
   bool do_is_equal(const memory_resource &other) const noexcept override { return this == &other; }
 } a_heap;
-static std::pmr::memory_resource *volatile a_resource = &a_heap;
-""", "(u8 *)a_resource->allocate({n}, 8)", "a_resource->deallocate({p}, {n}, 8)"),
+static struct Passing : std::pmr::memory_resource {
+  std::pmr::memory_resource *to;
+  u64 made = 0;
+  explicit Passing(std::pmr::memory_resource *to) : to(to) {}
+  void *do_allocate(size_t bytes, size_t align) override { return made += bytes, to->allocate(bytes, align); }
+  void do_deallocate(void *at, size_t n, size_t align) override { to->deallocate(at, n, align); }
+  bool do_is_equal(const memory_resource &other) const noexcept override { return this == &other; }
+} passing{&a_heap}, passing_twice{&passing};
+static std::pmr::memory_resource *volatile a_resource = &a_heap, *volatile a_passing = &passing;
+static std::pmr::memory_resource *volatile passes_twice = &passing_twice;
+"""
+# In C++: includes, definitions, the expression and what gives back, and the bytes where they are others.
+IN_CXX = [
+    (["memory_resource"], "", "(u8 *)std::pmr::new_delete_resource()->allocate({n}, 8)",
+     "std::pmr::new_delete_resource()->deallocate({p}, {n}, 8)"),
+    (["memory_resource"], RESOURCES, "(u8 *)a_resource->allocate({n}, 8)", "a_resource->deallocate({p}, {n}, 8)"),
+    (["memory_resource"], RESOURCES, "(u8 *)(a & 64 ? a_passing : passes_twice)->allocate({n}, 8)",
+     "a_passing->deallocate({p}, {n}, 8)"),
     ([], """\
 struct Source {
   virtual ~Source() {}

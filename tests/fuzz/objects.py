@@ -14,6 +14,8 @@ from build import MEMLODE, Failure
 
 EVENT = re.compile(r"^\S+\t\d+\t(enter|exit|alloc|alloc_array|realloc|free)\t")
 BELONGS = re.compile(r"blocks_\d+(\(|$)")
+# It takes no blocks. Its calls have chunks of their own, which may begin and end between any two events of others.
+HANDLER = "on_signal"
 
 
 def said(path):
@@ -48,6 +50,8 @@ def recorded(trace):
             if not EVENT.match(line):
                 continue
             thread, _, kind, address, size, _, function, _, _, detail = line.rstrip("\n").split("\t")
+            if function.partition("(")[0] == HANDLER:
+                continue
             stack = stacks[thread]
             if kind == "enter":
                 stack.append(function)
