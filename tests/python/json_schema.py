@@ -26,19 +26,19 @@ struct item { long key; char payload[40]; int kind; struct item *next; };
 enum { ITEMS = 30000 };
 static struct { volatile long hits; pthread_mutex_t lock; } counters[2];
 static long locked;
-static int rounds = 4;
+static int updates = 3000;
 static void *work(void *argument) {
   long own = (long)argument;
   struct item *items = calloc(ITEMS, sizeof *items);
   for (int i = 0; i < ITEMS; i++)
     items[i].next = &items[(i * 7919L + 1) % ITEMS];
   long sum = 0;
-  for (int round = 0; round < rounds; round++)
+  for (int round = 0; round < 4; round++)
     for (int i = 0; i < ITEMS; i++)
       sum += items[i].key + items[i].kind;
   for (struct item *at = items; sum < ITEMS; at = at->next)
     sum++;
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < updates; i++) {
     counters[own].hits++;
     pthread_mutex_lock(&counters[0].lock);
     locked++;
@@ -50,7 +50,7 @@ static void *work(void *argument) {
 int main(int argc, char **argv) {
   pthread_t other;
   if (argc > 1)
-    rounds = atoi(argv[1]);
+    updates = atoi(argv[1]);
   pthread_mutex_init(&counters[0].lock, NULL);
   pthread_create(&other, NULL, work, (void *)1);
   work(NULL);
@@ -92,7 +92,7 @@ class Printed(unittest.TestCase):
         cls.run_memlode("cc", "-O1", "-g", "-pthread", "program.c", "-o", "program")
         cls.run_memlode("record", "-o", "trace", "--", "./program")
         # Long enough for the collector to come to it, whatever else runs.
-        cls.run_memlode("record", "--burst", "1ms/20ms", "-o", "burst", "--", "./program", "5000")
+        cls.run_memlode("record", "--burst", "1ms/20ms", "-o", "burst", "--", "./program", "2000000")
         with open(SCHEMA) as file:
             cls.schema = json.load(file)
 
