@@ -285,7 +285,8 @@ fn a_lock_that_several_threads_take_is_told_with_a_range() {
         assert!(number("changes") <= number("most_changes") && number("ms") <= number("most_ms"), "{lock}");
         if options.is_empty() {
             assert_eq!(number("most_changes"), number("takes") - 1.0, "{lock}");
-            // A transfer to the one who takes it, and one back to the one who gives it: 118 cycles of 3 GHz each.
+            // A transfer to the one who takes it, and one back to the one who gives it: 118 cycles
+            // of 3 GHz each.
             let transfers = number("most_changes") * 2.0;
             assert!((number("most_ms") - transfers * 118.0 / 3e6).abs() < 0.1, "{lock}");
         }

@@ -133,12 +133,13 @@ pub(super) fn locks(threads: &[ThreadFacts]) -> Locks {
 /// An access by a thread to an object that may be a lock, by its purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deed {
-    /// It acquires: by an atomic update, or as it sees what it waits for.
+    /// An atomic update acquires, or a load sees what it waits for.
     Takes,
-    /// The same, in a loop that waits, by what only one thread at a time can do.
+    /// A loop that waits has ended, by what only one thread at a time can do.
     Gets,
+    /// A store or an update releases.
     Gives,
-    /// One access does both. Which of the two it means shows what came before.
+    /// One update acquires and releases. What came before shows which of the two is meant.
     Both,
 }
 

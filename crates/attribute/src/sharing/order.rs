@@ -51,7 +51,8 @@ struct Given {
 /// An acquisition comes after the latest releases of its object by other threads whose stamps are
 /// smaller. A barrier is left for the *n*th time by a thread when the others have arrived for the
 /// *n*th time. An atomic read-modify-write does not wait for another: the schedule decided which of
-/// them came first. Those of `locks` do: who gets a lock gets it when another thread has given it back.
+/// them came first. On one of `locks` it does: a thread gets a lock when another one has given it
+/// back.
 ///
 /// A waiting loop whose thread comes back late sees more releases than it waited for; the schedule
 /// decided how many. If only one other thread releases, the loop waits for the first release after
