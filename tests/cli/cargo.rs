@@ -1,13 +1,12 @@
 //! `memlode cargo`: cargo's arguments, and their effects.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, executables, installation, memlode, stderr, stdout};
 
 /// A folder with an installation of empty files, and tools that only print their arguments.
 struct Stage {
@@ -40,9 +39,9 @@ impl Stage {
     }
 
     fn script(&self, name: &str, body: &str) {
-        write(self.folder.path(), &format!("bin/{name}"), &format!("#!/bin/sh\n{body}\n"));
-        let file = self.folder.path().join("bin").join(name);
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("permissions");
+        let folder = self.folder.path().join("bin");
+        fs::create_dir_all(&folder).expect("a folder");
+        executables::write(&folder.join(name), format!("#!/bin/sh\n{body}\n").as_bytes());
     }
 
     fn command(&self) -> Command {

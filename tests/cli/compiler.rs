@@ -1,13 +1,13 @@
 //! `memlode cc` and `memlode c++`: which arguments are added, to which command lines.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, installation, memlode, stderr, stdout};
+use crate::{assert_one_sentence, executables, installation, memlode, stderr, stdout};
 
 /// A folder with an installation of empty files and compilers that only print their arguments.
 struct Stage {
@@ -47,8 +47,9 @@ impl Stage {
     }
 
     fn script(&self, name: &str, body: &str) {
-        self.write(name, &format!("#!/bin/sh\n{body}\n"));
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).expect("permissions");
+        let file = self.folder.path().join(name);
+        fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
+        executables::write(&file, format!("#!/bin/sh\n{body}\n").as_bytes());
     }
 
     fn memlode(&self) -> Command {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{installation, memlode, stderr, stdout};
+use crate::{executables, installation, memlode, stderr, stdout};
 
 const PROGRAM: &str = r#"
 #include <memlode.h>
@@ -49,7 +49,7 @@ fn a_prefix_that_was_moved_compiles_records_and_reports() {
     let line = format!("export PATH=\"{}/bin:$PATH\"", first.display());
     assert!(stdout(&installed).contains(&line), "{}", stdout(&installed));
     // The binary under test, and not what `make` built.
-    fs::copy(assert_cmd::cargo::cargo_bin!("memlode"), first.join("bin/memlode")).expect("a copy");
+    executables::copy(assert_cmd::cargo::cargo_bin!("memlode"), &first.join("bin/memlode"));
     let prefix = folder.path().join("moved, and not only once");
     fs::rename(&first, &prefix).expect("a new place");
 

@@ -21,6 +21,7 @@ mod doctor;
 mod dormant;
 mod empty;
 mod errors;
+mod executables;
 mod files;
 mod findings;
 mod foreign;

@@ -12,7 +12,9 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, evidence, installation, memlode, shared_folder, stderr, stdout};
+use crate::{
+    assert_one_sentence, evidence, executables, installation, memlode, shared_folder, stderr, stdout,
+};
 
 /// Behaves as its first argument says.
 const PROGRAM: &str = r#"
@@ -379,13 +381,9 @@ fn programs_that_cannot_run_have_the_shells_status() {
     let plain = folder.path().join("plain");
     fs::write(&plain, "text").expect("a file");
     let script = folder.path().join("script");
-    fs::write(&script, "#!/no/such/interpreter\n").expect("a file");
+    executables::write(&script, b"#!/no/such/interpreter\n");
     let blob = folder.path().join("blob");
-    fs::write(&blob, [0u8, 1, 2, 3]).expect("a file");
-    for file in [&script, &blob] {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(file, mode).expect("permissions");
-    }
+    executables::write(&blob, &[0, 1, 2, 3]);
     for (program, status, words) in [
         ("no-such-program", 127, "there is no program no-such-program on the path"),
         ("./missing", 127, "there is no program ./missing"),

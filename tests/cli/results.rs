@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{installation, memlode, shared_folder, stderr, stdout};
+use crate::{executables, installation, memlode, shared_folder, stderr, stdout};
 
 /// Records with cold members, a list, and counters of two threads in one line; there is something to advise.
 const PROGRAM: &str = r#"
@@ -212,7 +212,7 @@ fn a_copy_brings_its_answers_along_until_it_is_changed() {
 fn a_trace_that_cannot_be_written_to_is_no_error() {
     let (folder, trace) = copy("one");
     let program = folder.path().join("memlode");
-    fs::copy(memlode().get_program(), &program).expect("a copy");
+    executables::copy(memlode().get_program(), &program);
     let computed = stdout(&succeed(folder.path(), &["report", "one", "--no-keep"]));
     make_read_only(folder.path());
     let mut command = Command::new(&program);

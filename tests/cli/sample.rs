@@ -10,7 +10,7 @@ use std::process::{Child, Command as Process, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{assert_one_sentence, memlode, stderr, stdout};
+use crate::{assert_one_sentence, executables, memlode, stderr, stdout};
 
 fn gallery(source: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gallery").join(source)
@@ -251,7 +251,7 @@ fn anothers_process_is_said_to_be_that() {
     let mut command = memlode();
     if is_root {
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
-        std::fs::copy(memlode().get_program(), &copy).expect("room");
+        executables::copy(memlode().get_program(), &copy);
         command = assert_cmd::Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
     }
