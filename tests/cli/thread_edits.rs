@@ -94,10 +94,11 @@ int main(void) {
 }
 "#;
 
-/// Four threads add to one number under one spin lock.
+/// Four threads add to one number under one lock: one that spins, or of another kind.
 const ONE_LOCK: &str = r#"
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 static struct { atomic_int lock, next; long value; } m;
 #if defined TICKET
@@ -111,6 +112,10 @@ __attribute__((noinline, disable_sanitizer_instrumentation)) static void wait_fo
 #define TAKE() int is_free = 0; \
   if (!atomic_compare_exchange_strong_explicit(&m.lock, &is_free, 1, memory_order_acquire, memory_order_relaxed)) wait_for_it()
 #define GIVE() atomic_exchange_explicit(&m.lock, 0, memory_order_release)
+#elif defined SEMAPHORE
+static sem_t one;
+#define TAKE() sem_wait(&one)
+#define GIVE() sem_post(&one)
 #else
 #define TAKE() while (atomic_exchange_explicit(&m.lock, 1, memory_order_acquire))
 #define GIVE() atomic_store_explicit(&m.lock, 0, memory_order_release)
@@ -125,6 +130,9 @@ static void *work(void *x) {
 }
 int main(void) {
   pthread_t t[4];
+#ifdef SEMAPHORE
+  sem_init(&one, 0, 1);
+#endif
   for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, work, 0);
   for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
   return m.value != 20000;
@@ -272,6 +280,7 @@ fn a_lock_that_several_threads_take_is_told_with_a_range() {
     for (name, options, least) in [
         ("locked", &[][..], 20_000.0),
         ("ticket", &["-DTICKET"][..], 20_000.0),
+        ("semaphore", &["-DSEMAPHORE"][..], 20_000.0),
         ("mutex", &["-DMUTEX"][..], 2000.0),
     ] {
         let trace = record(&folder, name, ONE_LOCK, options);

@@ -19,6 +19,7 @@
 use std::cmp::Reverse;
 use std::ops::AddAssign;
 
+use memlode_attribute::inside::alternatives;
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::tables::Tables;
 use memlode_attribute::{Cell, ClassId, Counts, LineFetch};
@@ -193,11 +194,16 @@ impl Uses {
 
 /// The members of a type that an access may mean, if several are possible (`dx|dy`).
 fn candidates(names: &SiteTable, layout: LayoutId, path: StringId) -> Option<Vec<StringId>> {
-    let path = names.string(path);
     let members = names.layouts().layout(layout).members();
-    let named =
-        |one: &str| members.iter().filter_map(|member| member.name).find(|&name| names.string(name) == one);
-    path.contains('|').then(|| path.split('|').map(named).collect())?
+    let named = |path: &str| {
+        let first = path.split(['.', '[']).next().unwrap_or(path);
+        members.iter().filter_map(|member| member.name).find(|&name| names.string(name) == first)
+    };
+    let path = Some(names.string(path)).filter(|path| path.contains('|'))?;
+    let mut all: Vec<StringId> = alternatives(path).map(named).collect::<Option<_>>()?;
+    all.sort_unstable();
+    all.dedup();
+    (all.len() > 1).then_some(all)
 }
 
 /// Returns where a member lies, by its path (`at.x`, `grid[].z`): its first bit and how many it has. Of an array all of it,

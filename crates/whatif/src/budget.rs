@@ -8,6 +8,7 @@
 use std::ops::ControlFlow;
 
 use memlode_attribute::Profile;
+use memlode_attribute::inside::alternatives;
 use memlode_layout::Edit;
 use memlode_machine::Machine;
 use memlode_replay::{Piece, Replayed};
@@ -325,14 +326,17 @@ fn types(names: &SiteTable, profile: &Profile, machine: &Machine) -> Vec<TypeUse
         let Some(at) = at else { continue };
         let of_type = &mut found[at];
         of_type.lines_touched += cell.counts.first_touches;
-        let member = site.member.map(|path| first_component(names.string(path)));
-        let member = of_type.members.iter_mut().find(|known| Some(known.name.as_str()) == member);
-        let mut members_misses = member.map(|member| &mut member.misses);
         for level in 0..levels {
-            let missed = cell.counts.misses(level);
-            of_type.misses[level] += missed;
-            if let Some(misses) = &mut members_misses {
-                misses[level] += missed;
+            of_type.misses[level] += cell.counts.misses(level);
+        }
+        // Of several that it may be to, each has its part.
+        let paths: Vec<&str> =
+            site.member.iter().flat_map(|path| alternatives(names.string(*path))).collect();
+        for path in &paths {
+            let named = |known: &&mut MemberUse| known.name == first_component(path);
+            let Some(member) = of_type.members.iter_mut().find(named) else { continue };
+            for level in 0..levels {
+                member.misses[level] += cell.counts.misses(level) / paths.len() as u64;
             }
         }
     }

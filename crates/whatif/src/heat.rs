@@ -1,5 +1,6 @@
 //! The use of the members of a record.
 
+use memlode_attribute::inside::alternatives;
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::{Class, Profile};
 use memlode_layout::Structure;
@@ -30,7 +31,7 @@ pub struct RecordNames<'n> {
     /// The record that the objects of each class are, or are arrays of.
     pub of_classes: Vec<Option<StringId>>,
     /// Types of the user's own, and their members, which sites touch inside types of libraries.
-    inside: FxHashMap<(TypeId, StringId), (StringId, &'n str)>,
+    inside: FxHashMap<(TypeId, StringId), Vec<(StringId, &'n str)>>,
 }
 
 impl<'n> RecordNames<'n> {
@@ -44,25 +45,29 @@ impl<'n> RecordNames<'n> {
         for cell in &profile.cells {
             let site = names.site(cell.site);
             let Some(key) = site.ty.zip(site.member).filter(|&key| seen.insert(key)) else { continue };
-            inside.extend(fetched.own_inside(names, site).map(|own| (key, own)));
+            let own = fetched.own_inside(names, site);
+            inside.extend((!own.is_empty()).then_some((key, own)));
         }
         RecordNames { of_classes: profile.classes.iter().map(name).collect(), inside }
     }
 
     /// The record of the user's own that a site touches, and the path of the member, if it has one.
-    pub fn touched(&self, names: &'n SiteTable, site: &Site) -> Option<(StringId, Option<&'n str>)> {
-        let ty = site.ty?;
-        let own = site.member.and_then(|member| self.inside.get(&(ty, member)));
-        Some(match own {
-            Some(&(ty, path)) => (ty, Some(path)),
-            None => (names.ty(ty).name, site.member.map(|path| names.string(path))),
-        })
+    /// Several, if it may be one of these.
+    pub fn touched(&self, names: &'n SiteTable, site: &Site) -> Vec<(StringId, Option<&'n str>)> {
+        let Some(ty) = site.ty else { return Vec::new() };
+        let name = names.ty(ty).name;
+        let Some(member) = site.member else { return vec![(name, None)] };
+        match self.inside.get(&(ty, member)) {
+            Some(own) => own.iter().map(|&(ty, path)| (ty, Some(path))).collect(),
+            None => alternatives(names.string(member)).map(|path| (name, Some(path))).collect(),
+        }
     }
 }
 
 /// Counts the uses of a record's members, by the names of sites. A site that knows only the type of
 /// its data, in a record of a class with one of these names, counts for all members that are, or
-/// contain, data of that type: it is unknown which of them it means.
+/// contain, data of that type: it is unknown which of them it means. One that names several
+/// (`left|right`) counts for these in equal parts.
 pub fn heat(
     names: &SiteTable,
     profile: &Profile,
@@ -78,15 +83,17 @@ pub fn heat(
     let mut holders: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
     for cell in &profile.cells {
         let site = names.site(cell.site);
-        let Some((ty, path)) = records.touched(names, site) else { continue };
-        let mut whole = [0];
-        let members: &[usize] = if ty == name {
-            let Some(path) = path else { continue };
-            let first = first_component(path);
-            let at = heat.structure.members.iter().position(|member| member.name == first);
-            let Some(at) = at else { continue };
-            whole[0] = at;
-            &whole
+        let touched = records.touched(names, site);
+        let Some(&(ty, _)) = touched.first() else { continue };
+        let mut named: Vec<usize> = Vec::new();
+        let members: &[usize] = if touched.iter().any(|&(ty, _)| ty == name) {
+            let paths = touched.iter().filter(|&&(ty, _)| ty == name).filter_map(|&(_, path)| path);
+            let members = &heat.structure.members;
+            let at = |path: &str| members.iter().position(|member| member.name == first_component(path));
+            named.extend(paths.filter_map(at));
+            named.sort_unstable();
+            named.dedup();
+            &named
         } else if records.of_classes[cell.class.0 as usize] == Some(name) {
             holders.entry(ty).or_insert_with(|| members_with(names, record, ty))
         } else {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use memlode_attribute::inside::{Inside, inside};
+use memlode_attribute::inside::{Inside, alternatives, inside};
 use memlode_attribute::values::{Number, SeenValues};
 use memlode_layout::{Edit, Role, StructureMember};
 use memlode_replay::Replay;
@@ -47,7 +47,7 @@ impl RecordedValues {
         let mut members = RecordedValues::default();
         for (site, seen) in found {
             let site = &names.sites()[site as usize];
-            for member in member_of(names, site).into_iter().chain(members_inside(names, site)) {
+            for member in members_of_site(names, site) {
                 members.0.entry(member).or_default().join(&seen);
             }
         }
@@ -116,26 +116,21 @@ fn look(batch: &Batch, names: &SiteTable, found: &mut FxHashMap<u32, SeenValues>
     }
 }
 
-fn member_of(names: &SiteTable, site: &Site) -> Option<(StringId, String)> {
-    let path = names.string(site.member?);
+/// The members that a site touches, or may: that of the type that it names, and those of records inside.
+fn members_of_site(names: &SiteTable, site: &Site) -> Vec<(StringId, String)> {
+    let (Some(ty), Some(paths)) = (site.ty, site.member) else { return Vec::new() };
     // Members of members have types of their own.
-    let is_whole = !path.contains(['.', '[', '|']);
-    let ty = names.ty(site.ty?).name;
-    is_whole.then(|| (ty, path.to_string()))
-}
-
-/// The members of records inside the one that a site names, which it touches, too.
-fn members_inside(names: &SiteTable, site: &Site) -> Vec<(StringId, String)> {
-    let (Some(mut outer), Some(path)) = (site.ty.and_then(|ty| names.layouts().of_type(ty)), site.member)
-    else {
-        return Vec::new();
-    };
+    let is_whole = |path: &str| !path.contains(['.', '[']);
     let is_record = |id: LayoutId| names.layouts().layout(id).is_record();
-    let (mut path, mut found) = (names.string(path), Vec::new());
-    while let Inside::Member(inner, rest) = inside(names, outer, path, &is_record) {
-        let name = names.layouts().layout(inner).name.filter(|_| !rest.contains(['.', '[', '|']));
-        found.extend(name.map(|name| (name, rest.to_string())));
-        (outer, path) = (inner, rest);
+    let mut found = Vec::new();
+    for mut path in alternatives(names.string(paths)) {
+        found.extend(is_whole(path).then(|| (names.ty(ty).name, path.to_string())));
+        let Some(mut outer) = names.layouts().of_type(ty) else { continue };
+        while let Inside::Member(inner, rest) = inside(names, outer, path, &is_record) {
+            let name = names.layouts().layout(inner).name.filter(|_| is_whole(rest));
+            found.extend(name.map(|name| (name, rest.to_string())));
+            (outer, path) = (inner, rest);
+        }
     }
     found
 }

@@ -80,3 +80,47 @@ define void @death(ptr %p) {
   tail call void @free(ptr %p)
   ret void
 }
+
+; What returns the address of its result cannot end in a jump to what does not, nor what was given no room on the
+; stack in a jump to what needs some: the exit comes last. Otherwise the callee takes the caller's place.
+declare void @fills(ptr)
+declare void @makes(ptr sret(i64))
+declare void @seven(ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+
+; CHECK-LABEL: define void @result(
+; CHECK: tail call void @fills(ptr %r)
+; CHECK: @memlode.anchors.result, i64 0, i64 1)
+; CHECK: ret void
+define void @result(ptr sret(i64) %r) {
+  tail call void @fills(ptr %r)
+  ret void
+}
+
+; CHECK-LABEL: define void @result_of_another(
+; CHECK: tail call void @makes(ptr sret(i64) %r)
+; CHECK-NEXT: ret void
+define void @result_of_another(ptr sret(i64) %r) {
+  store i32 1, ptr @counter
+  tail call void @makes(ptr sret(i64) %r)
+  ret void
+}
+
+; CHECK-LABEL: define void @on_the_stack(
+; CHECK: tail call void @seven(
+; CHECK: @memlode.anchors.on_the_stack, i64 0, i64 1)
+; CHECK: ret void
+define void @on_the_stack(ptr %p) {
+  tail call void @seven(ptr %p, ptr %p, ptr %p, ptr %p, ptr %p, ptr %p, ptr %p)
+  ret void
+}
+
+; CHECK-LABEL: define void @stack_to_stack(
+; CHECK: tail call void @seven(
+; CHECK-NEXT: ret void
+define void @stack_to_stack(ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f, ptr %g) {
+  store i32 1, ptr @counter
+  tail call void @seven(ptr %a, ptr %b, ptr %c, ptr %d, ptr %e, ptr %f, ptr %g)
+  ret void
+}
+
+@counter = global i32 0

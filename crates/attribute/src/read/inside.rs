@@ -19,6 +19,11 @@ pub enum Inside<'p> {
     Outside,
 }
 
+/// The members that an access may be to, or is to at once, where its site names several (`left|right`).
+pub fn alternatives(path: &str) -> impl Iterator<Item = &str> {
+    path.split('|')
+}
+
 /// Follows the path of a member of a type (`value.open`, `vals[].at`) up to the first type that is
 /// looked for.
 pub fn inside<'p>(
@@ -78,18 +83,19 @@ impl FetchedCrates {
         self.has_type(name) || name.starts_with('(')
     }
 
-    /// Finds the type of the user's own that a site touches inside one of a library: its name, and
-    /// the member there.
-    pub fn own_inside<'n>(&self, names: &'n SiteTable, site: &Site) -> Option<(StringId, &'n str)> {
-        let (ty, member) = (site.ty?, site.member?);
-        if !self.is_foreign(names.string(names.ty(ty).name)) {
-            return None;
-        }
+    /// Finds the types of the user's own that a site may touch inside one of a library: their names,
+    /// and the members there.
+    pub fn own_inside<'n>(&self, names: &'n SiteTable, site: &Site) -> Vec<(StringId, &'n str)> {
         let layouts = names.layouts();
+        let library = site.ty.filter(|ty| self.is_foreign(names.string(names.ty(*ty).name)));
+        let (Some(outer), Some(path)) = (library.and_then(|ty| layouts.of_type(ty)), site.member) else {
+            return Vec::new();
+        };
         let is_own = |id: LayoutId| self.is_own(names, id);
-        match inside(names, layouts.of_type(ty)?, names.string(member), &is_own) {
+        let own = |path: &'n str| match inside(names, outer, path, &is_own) {
             Inside::Member(own, path) => Some((layouts.layout(own).name?, path)),
             Inside::Whole | Inside::Outside => None,
-        }
+        };
+        alternatives(names.string(path)).filter_map(own).collect()
     }
 }

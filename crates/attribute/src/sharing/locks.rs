@@ -133,11 +133,11 @@ pub(super) fn locks(threads: &[ThreadFacts]) -> Locks {
 /// An access by a thread to an object that may be a lock, by its purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deed {
-    /// An atomic update acquires, or a load sees what it waits for.
+    /// An atomic update acquires, a load sees what it waits for, or a semaphore was waited for.
     Takes,
     /// A loop that waits has ended, by what only one thread at a time can do.
     Gets,
-    /// A store or an update releases.
+    /// A store or an update releases, or a semaphore is posted.
     Gives,
     /// One update acquires and releases. What came before shows which of the two is meant.
     Both,
@@ -155,15 +155,22 @@ struct Step {
 /// The deeds of a thread, with their objects, stamps and sites.
 fn deeds(events: &[SyncEvent]) -> impl Iterator<Item = (u64, Deed, &SyncEvent)> {
     let mut rest = events;
+    let mut before: Option<&SyncEvent> = None;
     std::iter::from_fn(move || {
         loop {
             let (event, behind) = rest.split_first()?;
             rest = behind;
+            // Who waits for a condition gives back its mutex in front, and takes it behind.
+            let gave_back = before.replace(event).filter(|before| before.kind == SyncKind::Unlock);
+            let takes = behind.first().filter(|next| next.kind == SyncKind::Lock);
+            let is_condition = gave_back.zip(takes).is_some_and(|(one, other)| one.object == other.object);
             let is_of_next = |next: &&SyncEvent| {
                 next.kind == SyncKind::Acquire && (next.object, next.site()) == (event.object, event.site())
             };
             let (deed, event) = match event.kind {
                 SyncKind::Lock => (Deed::Gets, event),
+                SyncKind::Wait if !is_condition => (Deed::Takes, event),
+                SyncKind::Signal => (Deed::Gives, event),
                 SyncKind::Acquire => match (event.is_update, event.look()) {
                     (true, Some(_)) => (Deed::Gets, event),
                     (false, None) => continue,
@@ -203,10 +210,10 @@ impl Uses {
 
 /// Objects that threads take as a lock, and when each took them.
 ///
-/// A mutex is taken by an update, often without a loop, and a ticket lock by a load that sees one's
-/// turn: the thread that has it gives it back before another one takes it. Of a barrier or a flag,
-/// all that wait see it; of two threads that answer each other by a variable, none has it twice in
-/// a row.
+/// A mutex is taken by an update, often without a loop, a ticket lock by a load that sees one's
+/// turn, and a semaphore by a wait: the thread that has it gives it back before another one takes it.
+/// Of a barrier or a flag, all that wait see it; of two threads that answer each other by a variable,
+/// none has it twice in a row.
 fn taken(threads: &[ThreadFacts]) -> impl Iterator<Item = ((ProcessId, u64), Taken)> {
     let mut uses: FxHashMap<(ProcessId, u64), Uses> = FxHashMap::default();
     for (number, facts) in (0u32..).zip(threads) {
@@ -345,6 +352,17 @@ mod tests {
         assert!(taken(&mutex).is_empty(), "it could be a counter");
         mutex[0].events[1] = mutex[0].events[1].with_look(Some(0));
         assert_eq!(taken(&mutex), [4 * LEAST_TAKES]);
+        // A semaphore; not one of many items, nor a condition, whose mutex is the lock.
+        let event = |stamp, kind, object| SyncEvent::new(stamp, kind, object);
+        let semaphore = |at| vec![event(at, SyncKind::Wait, 8), event(at + 2, SyncKind::Signal, 8)];
+        assert_eq!(taken(&in_turn(5, semaphore)), [4 * LEAST_TAKES]);
+        let [items, mut more] = in_turn(5, |at| vec![event(at, SyncKind::Wait, 8)]);
+        more.events.iter_mut().for_each(|event| event.kind = SyncKind::Signal);
+        assert!(taken(&[items, more]).is_empty());
+        let waits =
+            [(SyncKind::Unlock, 16), (SyncKind::Wait, 8), (SyncKind::Lock, 16), (SyncKind::Signal, 8)];
+        let condition = |at| waits.iter().zip(at..).map(|(&(kind, of), at)| event(at, kind, of)).collect();
+        assert_eq!(locks(&in_turn(5, condition)).often.iter().map(|(of, _)| of.1).collect::<Vec<_>>(), [16]);
         // Two that answer each other, a flag that one sets and both see, a counter.
         assert!(taken(&in_turn(1, |at| vec![sees(at), gives(at + 2)])).is_empty());
         let [mut first, second] = in_turn(1, |at| vec![sees(at + 2)]);

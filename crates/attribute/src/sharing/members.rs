@@ -6,6 +6,7 @@ use memlode_trace::event::ProcessId;
 use memlode_trace::layouts::{Form, LayoutId, MemberKind};
 use memlode_trace::sites::{Site, SiteId, SiteTable, StringId};
 
+use crate::read::inside::alternatives;
 use crate::read::libraries::is_library_type;
 
 /// Blocks that may overlap the one that is looked for, as memory is used again.
@@ -23,7 +24,8 @@ pub struct OwnMember {
 /// Returns whether a site leaves open which member of a type of the program it accesses.
 pub(super) fn is_borrowed(names: &SiteTable, site: &Site) -> bool {
     let ty = site.ty.map(|ty| names.string(names.ty(ty).name));
-    site.member.is_none() || ty.is_none_or(is_library_type)
+    let is_one = site.member.is_some_and(|path| alternatives(names.string(path)).count() == 1);
+    !is_one || ty.is_none_or(is_library_type)
 }
 
 /// Objects whose types are known.

@@ -66,6 +66,36 @@ fn brief_arguments(name: &str, depth: u32) -> String {
     out
 }
 
+/// A member without what the library of its type calls its parts, whose names are reserved for it (C++23,
+/// \[lex.name\]/3): `left._M_t._M_head_impl|right._M_t._M_head_impl` becomes `left|right`. Members of the library's
+/// own types stay as they are.
+pub fn brief_member(path: &str) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for path in path.split('|') {
+        let parts: Vec<&str> = path.split('.').collect();
+        let own = parts.iter().rposition(|part| !is_reserved(part)).map_or(parts.len(), |last| last + 1);
+        let own = parts[..own].join(".");
+        if !all.contains(&own) {
+            all.push(own);
+        }
+    }
+    all.join("|")
+}
+
+/// Returns whether programs may not have this name: `_M_t`, `__value`.
+fn is_reserved(name: &str) -> bool {
+    let second = name.strip_prefix('_').and_then(|rest| rest.chars().next());
+    second.is_some_and(|second| second == '_' || second.is_ascii_uppercase())
+}
+
+/// The members of a list as [`brief_member`] has them, each once.
+pub fn brief_members(paths: &[impl AsRef<str>]) -> String {
+    let mut all: Vec<String> = paths.iter().map(|path| brief_member(path.as_ref())).collect();
+    let mut seen = std::collections::HashSet::new();
+    all.retain(|member| seen.insert(member.clone()));
+    all.join(", ")
+}
+
 /// Returns the text between the first `<` and its `>`, and the rest; `None` when they do not match.
 fn split_arguments(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
@@ -196,6 +226,23 @@ mod tests {
     fn control_characters_are_shown_and_not_obeyed() {
         assert_eq!(printable("plain ünï"), "plain ünï");
         assert_eq!(printable("\x1b[31mred\n\u{202e}"), "\\u{1b}[31mred\\n\\u{202e}");
+    }
+
+    #[test]
+    fn a_members_name_ends_where_the_librarys_begin() {
+        for (path, short) in [
+            ("left._M_t._M_t._M_head_impl|right._M_t._M_t._M_head_impl", "left|right"),
+            ("books[]._M_impl._M_start|books[]._M_impl._M_finish", "books[]"),
+            ("pos.x|pos.y", "pos.x|pos.y"),
+            ("_M_impl._M_start", "_M_impl._M_start"),
+            ("_M_storage.second.name._M_dataplus._M_p", "_M_storage.second.name"),
+            ("text_._Myptr", "text_"),
+            ("a._b.__c", "a._b"),
+        ] {
+            assert_eq!(brief_member(path), short);
+        }
+        let members = ["key", "left._M_t|right._M_t", "left._M_t|right._M_t._M_head_impl"];
+        assert_eq!(brief_members(&members), "key, left|right");
     }
 
     #[test]

@@ -10,11 +10,11 @@
 //! **When it is wrong.** Code that memlode did not compile may read them, or a program that gets
 //! the record as bytes. A member that had one value in this run may have another in the next.
 
-use memlode_attribute::inside::{Inside, inside};
+use memlode_attribute::inside::{Inside, alternatives, holds, inside};
 use memlode_attribute::libraries::FetchedCrates;
 use memlode_attribute::{Cell, Class};
 use memlode_layout::{AddressUse, Edit, StructureMember};
-use memlode_trace::layouts::LayoutId;
+use memlode_trace::layouts::{Form, LayoutId};
 use memlode_trace::sites::{Site, SiteKind, SiteTable, StringId};
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ use crate::heat::{RecordNames, first_component, members_with};
 use crate::named::records_named;
 use crate::plan::{PlanInputs, record_of};
 use crate::remedy::{Case, CaseSubject, Proposal, Remedy, RemedyMeta};
-use crate::structures::structure;
+use crate::structures::{elements, structure};
 
 /// Fewer bytes are not worth a change.
 const LEAST_BYTES: u64 = 4;
@@ -90,6 +90,7 @@ pub(crate) fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>
     // Whoever has the address of a member may read it.
     let is_kept = |member: &StructureMember| member.address == AddressUse::Kept;
     let mut read: Vec<bool> = shape.members.iter().map(|member| !is_kept(member)).collect();
+    let member = |path: &str| shape.members.iter().position(|member| member.name == first_component(path));
     let mut by_type: FxHashMap<StringId, Vec<usize>> = FxHashMap::default();
     let name = names.layouts().layout(id).name;
     let is_record = |id: LayoutId| names.layouts().layout(id).name == name;
@@ -98,29 +99,28 @@ pub(crate) fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>
         let Some(ty) = site.ty.map(|ty| names.ty(ty).name) else { continue };
         if names.string(ty) == record {
             // What is read without a member's name may be any member.
-            let first = first_component(names.string(site.member?));
-            let at = shape.members.iter().position(|member| member.name == first)?;
-            read[at] = true;
+            for path in alternatives(names.string(site.member?)) {
+                read[member(path)?] = true;
+            }
         } else if let Some(path) = site.member {
             // Inside another type, by that one's name.
             let outer = site.ty.and_then(|ty| names.layouts().of_type(ty));
-            match outer.map(|outer| inside(names, outer, names.string(path), &is_record)) {
-                Some(Inside::Whole) => return None,
-                Some(Inside::Member(_, path)) => {
-                    let first = first_component(path);
-                    let at = shape.members.iter().position(|member| member.name == first)?;
-                    read[at] = true;
+            for path in alternatives(names.string(path)) {
+                match outer.map(|outer| inside(names, outer, path, &is_record)) {
+                    Some(Inside::Whole) => return None,
+                    Some(Inside::Member(_, path)) => read[member(path)?] = true,
+                    Some(Inside::Outside) | None => {}
                 }
-                Some(Inside::Outside) | None => {}
             }
             let holders = by_type.entry(ty).or_insert_with(|| members_with(names, id, ty));
             holders.iter().for_each(|&at| read[at] = true);
         }
     }
-    // Reads of its objects that name neither the record nor one in it may be of any member, too.
+    // Reads of its objects that name neither the record nor one in it may be of any member, too; those of a
+    // pointer, by a pointer to it, of any that is one or holds one.
     let records = RecordNames::of(names, known.profile);
     let mut outer: FxHashMap<LayoutId, bool> = FxHashMap::default();
-    let mut holds = |class: &Class| {
+    let mut has_one = |class: &Class| {
         let record = record_of(names, class).map(|(record, _)| record);
         record.is_some_and(|record| {
             *outer.entry(record).or_insert_with(|| holds_any(names, record, &is_record))
@@ -134,10 +134,18 @@ pub(crate) fn unread(known: &PlanInputs<'_>, record: &str) -> Option<Vec<String>
             return false;
         }
         let is_of_class = records.of_classes[cell.class.0 as usize] == name;
-        is_of_class || (site.member.is_none() && holds(&known.profile.classes[cell.class.0 as usize]))
+        is_of_class || (site.member.is_none() && has_one(&known.profile.classes[cell.class.0 as usize]))
     };
-    if known.profile.cells.iter().any(&mut is_nameless) {
-        return None;
+    let layouts = names.layouts();
+    let is_pointer = |id: LayoutId| matches!(layouts.layout(id).form, Form::Pointer);
+    for cell in known.profile.cells.iter().filter(|cell| is_nameless(cell)) {
+        let ty = names.site(cell.site).ty.map(|ty| names.ty(ty).name)?;
+        let mut of_name = layouts.all().iter().filter(|layout| layout.name == Some(ty));
+        of_name.find(|layout| matches!(layout.form, Form::Pointer))?;
+        for (at, member) in layouts.layout(id).members().iter().enumerate() {
+            let ty = member.ty.map(|ty| elements(layouts, ty).0);
+            read[at] |= ty.is_none_or(|ty| is_pointer(ty) || holds(layouts, ty, &is_pointer));
+        }
     }
     let unread =
         shape.members.iter().zip(read).filter(|(member, is_read)| !is_read && !member.name.is_empty());

@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::ranked::{Ranked, ranked};
 use crate::render::sentences::executions;
-use crate::render::text::{brief, bytes, count, percent, percent_of, printable};
+use crate::render::text::{brief, brief_members, bytes, count, percent, percent_of, printable};
 
 /// Findings shown on a screen.
 const FINDINGS: usize = 5;
@@ -326,7 +326,7 @@ fn bound(density: &Density) -> &'static str {
 /// A sentence about the part of a type that is used.
 pub fn used(density: &Density) -> String {
     let Density { used_bytes, type_bytes, line_used_bytes, line_bytes, level, .. } = density;
-    let (ty, members) = (brief(&density.ty), density.members.join(", "));
+    let (ty, members) = (brief(&density.ty), brief_members(&density.members));
     let (ty, members, bound) = (printable(&ty), printable(&members), bound(density));
     if is_mostly_used(density) {
         return format!(
@@ -364,11 +364,11 @@ fn of_a_line(density: &Density) -> Option<String> {
 fn alone(density: &Density, members: &[String]) -> String {
     let others = at_other_times(density);
     let (are, alone) =
-        (if members.len() == 1 { "is" } else { "are" }, printable(&members.join(", ")).into_owned());
+        (if members.len() == 1 { "is" } else { "are" }, printable(&brief_members(members)).into_owned());
     match &others[..] {
         [] if members.len() > 1 && do_lines_tell_more(density) => format!("; loops use {alone} in turn"),
         [] => String::new(),
-        others => format!("; {alone} {are} mostly used without {}", printable(&others.join(", "))),
+        others => format!("; {alone} {are} mostly used without {}", printable(&brief_members(others))),
     }
 }
 

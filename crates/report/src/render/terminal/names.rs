@@ -5,7 +5,7 @@ use memlode_attribute::libraries::is_foreign_path;
 use super::label::{Detail, Label, MOST_DETAIL};
 use crate::model::{Access, Data, Function, Home, Object, Position, StackLine, Type};
 use crate::names::short_name;
-use crate::render::text::{brief, printable};
+use crate::render::text::{brief, brief_member, printable};
 
 /// `arc.state`, `table[]`, `int`, or another known name.
 pub fn name(data: &Data) -> String {
@@ -33,12 +33,14 @@ pub fn home(home: &Home) -> String {
     home_label(home, 0).whole()
 }
 
-/// Returns the name of data. With more detail, pointers to the same member are distinguished, and
-/// then types of a name.
+/// Returns the name of data. With more detail, parts of a library's type and pointers to the same member are
+/// distinguished, and then types of a name.
 pub fn data_label(data: &Data, detail: Detail) -> Label {
     let ty = data.ty.as_deref().map(|ty| if detail < MOST_DETAIL { brief(ty) } else { ty.to_string() });
     let label = Label::default();
-    let label = match (&ty, &data.member, &data.variable) {
+    let member =
+        data.member.as_deref().map(|path| if detail == 0 { brief_member(path) } else { path.to_string() });
+    let label = match (&ty, &member, &data.variable) {
         (Some(ty), Some(member), _) => label.name(ty).name(&format!(".{member}")),
         (None, Some(member), Some(variable)) => return label.name(variable).name(&format!(".{member}")),
         (Some(ty), None, Some(variable)) => return label.name(variable).name(&format!(" ({ty})")),
