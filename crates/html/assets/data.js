@@ -26,10 +26,10 @@ function toLine(row) {
   return of ? at("source", of.linkage_name, line ?? "") : at("source");
 }
 
-/** The fragment of a type, and a member of it. */
+/** The fragment of a type, and a member of it; of several that it may be, the first. */
 function toType(type, member) {
   if (!data.structureOf.has(type)) return null;
-  return member ? at("structures", type, member) : at("structures", type);
+  return member ? at("structures", type, member.split("|")[0]) : at("structures", type);
 }
 
 /** The row of a subject among the report's lines. */

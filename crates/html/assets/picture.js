@@ -4,8 +4,8 @@ const LINE = 64;
 
 /** How much a member waits and is accessed. */
 function memberNumbers(member) {
-  const rows = member.rows.map((row) => now.fields[row]);
-  const sum = (of) => rows.reduce((all, row) => all + of(row), 0);
+  // A row that may be about several members is about each in part.
+  const sum = (of) => member.rows.reduce((all, [row, members]) => all + of(now.fields[row]) / members, 0);
   return {
     accesses: sum((row) => row.accesses),
     wait: sum((row) => row.wait.cycles),

@@ -111,7 +111,8 @@ function memberTable(structure, chosen) {
 
 function linesOf(structure, member) {
   const isBelow = (path) => path === member || path?.startsWith(`${member}.`) || path?.startsWith(`${member}[`);
-  const rows = rowsOf("lines").filter((row) => row.type === structure.full && (!member || isBelow(row.member)));
+  const isOf = (row) => !member || row.member?.split("|").some(isBelow);
+  const rows = rowsOf("lines").filter((row) => row.type === structure.full && isOf(row));
   return el("div", {}, el("h3", {}, member ? `Lines that touch ${member}` : "Lines that touch it"),
     table("Lines", numberColumns(
       { head: "line", left: true, cell: (row) => el("a", { href: toLine(row.at) }, data.names.lines[row.at][1]) },

@@ -15,6 +15,10 @@ const MOST_MEMBERS: usize = 600;
 /// Records inside each other that are looked into.
 const DEPTH: usize = 8;
 
+/// A row among the report's fields, and the number of members that it may be about: of an access to `left|right`
+/// each has its part.
+type Part = (usize, usize);
+
 /// A structure that the program uses.
 #[derive(Debug, Serialize)]
 pub struct Structure {
@@ -50,8 +54,8 @@ struct Member {
     first_bit: u64,
     /// Bits.
     bits: u64,
-    /// Rows among the report's fields.
-    rows: Vec<usize>,
+    /// Rows that are about it.
+    rows: Vec<Part>,
     /// Cold by the published rules; unknown where they were not asked.
     is_cold: Option<bool>,
 }
@@ -64,10 +68,10 @@ pub fn structures(report: &Report, records: &[NamedRecord], advice: Option<&Advi
         .filter(|record| !record.incomplete)
         .map(|record| (&record.name[..], record))
         .collect();
-    let mut fields: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
+    let mut fields: HashMap<&str, Vec<(Part, &str)>> = HashMap::new();
     for (at, row) in report.fields.iter().enumerate() {
         if let (Some(ty), Some(member)) = (&row.subject.ty, &row.subject.member) {
-            fields.entry(ty).or_default().push((at, member));
+            fields.entry(ty).or_default().extend(parts(at, member));
         }
     }
     let draw = |(row, ty): (usize, &str)| {
@@ -102,14 +106,20 @@ pub fn structures(report: &Report, records: &[NamedRecord], advice: Option<&Advi
     types.filter_map(draw).take(MOST).collect()
 }
 
-/// Gives each row to the member that it is about. Returns those of no member.
-fn place(members: &mut [Member], rows: &[(usize, &str)]) -> Vec<usize> {
+/// The members that a row may be about, by their paths.
+fn parts(row: usize, path: &str) -> impl Iterator<Item = (Part, &str)> {
+    let members = path.split('|').count();
+    path.split('|').map(move |path| ((row, members), path))
+}
+
+/// Gives each row to the members that it is about. Returns those of no member.
+fn place(members: &mut [Member], rows: &[(Part, &str)]) -> Vec<usize> {
     let mut others = Vec::new();
     for &(row, path) in rows {
         let holds = |member: &&mut Member| is_at_or_below(path, &member.path);
         match members.iter_mut().filter(holds).max_by_key(|member| member.path.len()) {
             Some(member) => member.rows.push(row),
-            None => others.push(row),
+            None => others.push(row.0),
         }
     }
     others
@@ -123,7 +133,7 @@ fn is_at_or_below(path: &str, member: &str) -> bool {
 /// Walks through a record and those inside it.
 struct Reader<'a> {
     known: &'a HashMap<&'a str, &'a NamedRecord>,
-    rows: &'a [(usize, &'a str)],
+    rows: &'a [(Part, &'a str)],
     members: Vec<Member>,
 }
 
@@ -144,7 +154,7 @@ impl Reader<'_> {
         // A member is one piece unless rows tell its parts; what has no name of its own is its parts.
         let is_nameless = part.name.is_empty() || part.inside.is_some() || part.kind == "base";
         let is_told =
-            |&(_, row): &(usize, &str)| row.strip_prefix(&path[..]).is_some_and(|rest| rest.starts_with('.'));
+            |&(_, row): &(Part, &str)| row.strip_prefix(&path[..]).is_some_and(|rest| rest.starts_with('.'));
         if let Some(inside) = inside.filter(|_| depth < DEPTH && self.members.len() <= MOST_MEMBERS) {
             let path = if part.kind == "base" { prefix } else { &path };
             if is_nameless || self.rows.iter().any(is_told) {
@@ -194,15 +204,16 @@ mod tests {
     }
 
     /// A member's path, its first byte, and its rows.
-    type Placed = (String, u64, Vec<usize>);
+    type Placed = (String, u64, Vec<Part>);
 
     /// Places rows in members; those of no member are returned besides.
     fn read(records: &[NamedRecord], rows: &[(usize, &str)]) -> (Vec<Placed>, Vec<usize>) {
         let known = records.iter().map(|record| (&record.name[..], record)).collect();
-        let mut reader = Reader { known: &known, rows, members: Vec::new() };
+        let rows: Vec<(Part, &str)> = rows.iter().flat_map(|&(row, path)| parts(row, path)).collect();
+        let mut reader = Reader { known: &known, rows: &rows, members: Vec::new() };
         reader.record(&records[0], "", 0, 0);
         let mut members = reader.members;
-        let others = place(&mut members, rows);
+        let others = place(&mut members, &rows);
         (members.into_iter().map(|member| (member.path, member.first_bit / 8, member.rows)).collect(), others)
     }
 
@@ -215,9 +226,10 @@ mod tests {
         );
         let point =
             record("point", 16, vec![part("x", "field", "double", 0, 8), part("y", "field", "double", 8, 8)]);
-        let (members, others) = read(&[outer, point], &[(7, "b.y"), (8, "a"), (9, "c")]);
-        let expected = [("a", 0, vec![8]), ("b.x", 16, vec![]), ("b.y", 24, vec![7])]
-            .map(|(a, b, c)| (a.to_string(), b, c));
+        let (members, others) = read(&[outer, point], &[(7, "b.y"), (8, "a"), (9, "c"), (6, "a|b.y")]);
+        let expected =
+            [("a", 0, vec![(8, 1), (6, 2)]), ("b.x", 16, vec![]), ("b.y", 24, vec![(7, 1), (6, 2)])]
+                .map(|(a, b, c)| (a.to_string(), b, c));
         assert_eq!(members, expected);
         assert_eq!(others, [9]);
     }
@@ -228,7 +240,8 @@ mod tests {
             record("derived", 24, vec![part("base", "base", "base", 0, 8), part("all", "field", "", 8, 16)]);
         let base = record("base", 8, vec![part("id", "field", "int", 4, 4)]);
         let (members, others) = read(&[class, base], &[(0, "id"), (1, "all[]"), (2, "all[].x"), (3, "allx")]);
-        let expected = [("id", 4, vec![0]), ("all", 8, vec![1, 2])].map(|(a, b, c)| (a.to_string(), b, c));
+        let expected = [("id", 4, vec![(0, 1)]), ("all", 8, vec![(1, 1), (2, 1)])]
+            .map(|(a, b, c)| (a.to_string(), b, c));
         assert_eq!(members, expected);
         assert_eq!(others, [3]);
     }
