@@ -78,7 +78,10 @@ APART static void *checked(size_t bytes) {
   if (!block) abort();
   return block;
 }
-APART static void *middle(size_t bytes) { return checked(bytes); }
+APART static void *innermost(size_t bytes) { return checked(bytes); }
+APART static void *inner(size_t bytes) { return innermost(bytes); }
+APART static void *outer(size_t bytes) { return inner(bytes); }
+APART static void *middle(size_t bytes) { return outer(bytes); }
 APART static void *wrapped(size_t bytes) { return middle(bytes + 8); }
 static volatile long ended;
 APART static void end(long more) { ended += more; }

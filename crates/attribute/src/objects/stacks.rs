@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::objects::paths::{PathId, Paths};
 
-/// Number of functions that called each other last of which is known which came first.
-const BEFORE: usize = 3;
+/// Number of functions that called each other last that are known: the first one, and the latest.
+const BEFORE: usize = 8;
 
 type Before = [FunctionId; BEFORE];
 
@@ -19,7 +19,7 @@ type Before = [FunctionId; BEFORE];
 struct Call {
     function: FunctionId,
     /// Functions that were entered in its place since its caller went on, the latest first: each may
-    /// have called the next one last. The last one is repeated.
+    /// have called the next one last. The last one, which came first, is repeated.
     before: Before,
     /// Its path, if it was looked up: few calls allocate.
     path: Option<PathId>,
@@ -187,10 +187,8 @@ impl ThreadStack {
         let top = self.calls.frames().last().filter(|(call, _)| call.function == function);
         self.left = top.map(|(call, address)| {
             let mut before = call.before;
-            if before != [function; BEFORE] {
-                before.rotate_right(1);
-                before[0] = function;
-            }
+            before[..BEFORE - 1].rotate_right(1);
+            before[0] = function;
             (before, *address)
         });
         self.calls.exit(Call::new(function));
