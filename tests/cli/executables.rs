@@ -1,8 +1,8 @@
 //! Files that tests run, written by another process.
 //!
-//! Whoever forks in the moment in which a test writes a program holds that program open for writing until its own
-//! `exec`, and the kernel refuses to run the program meanwhile (`ETXTBSY`, execve(2)). Other tests fork all the time;
-//! what `install` has open is inherited by nobody.
+//! A process that is forked in the moment in which a test writes a program has that program open for writing until its
+//! own `exec`, and the kernel refuses to run the program meanwhile (`ETXTBSY`, execve(2)). Other tests fork all the
+//! time; what `install` has open is inherited by no process.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
