@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::objects::paths::{PathId, Paths};
 
 /// Number of functions that called each other last that are known: the first one, and the latest.
-const BEFORE: usize = 8;
+const BEFORE: usize = 4;
 
 type Before = [FunctionId; BEFORE];
 
@@ -187,8 +187,10 @@ impl ThreadStack {
         let top = self.calls.frames().last().filter(|(call, _)| call.function == function);
         self.left = top.map(|(call, address)| {
             let mut before = call.before;
-            before[..BEFORE - 1].rotate_right(1);
-            before[0] = function;
+            if before != [function; BEFORE] {
+                before.copy_within(..BEFORE - 2, 1);
+                before[0] = function;
+            }
             (before, *address)
         });
         self.calls.exit(Call::new(function));
