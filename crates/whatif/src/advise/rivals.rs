@@ -51,8 +51,8 @@ pub fn waited_for(baseline: &Baseline) -> Vec<(String, LayoutId)> {
     let mut by_type: Vec<(StringId, f64)> = Vec::new();
     for (number, cell) in baseline.profile.cells.iter().enumerate() {
         // What is reached by a pointer to a member, such as to a string, is of the object's record.
-        let touched = records.touched(names, names.site(cell.site)).into_iter().map(|(ty, _)| ty);
-        let touched = touched.filter(|ty| of_records.contains(ty)).next();
+        let mut touched = records.touched(names, names.site(cell.site)).into_iter().map(|(ty, _)| ty);
+        let touched = touched.find(|ty| of_records.contains(ty));
         let Some(ty) = touched.or(records.of_classes[cell.class.0 as usize]) else { continue };
         let cycles = costs.of(number).cycles();
         match by_type.iter_mut().find(|(known, _)| *known == ty) {
