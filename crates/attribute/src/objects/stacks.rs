@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::objects::paths::{PathId, Paths};
 
 /// Number of functions that called each other last that are known: the first one, and the latest.
-const BEFORE: usize = 4;
+const BEFORE: usize = 8;
 
 type Before = [FunctionId; BEFORE];
 
