@@ -122,9 +122,10 @@ OWN = {
                 "u8 *t = (u8 *)at;\n  for (size_t i = 0; i < count; ++i) t[i] += {key};\n  return at;",
                 "memfrob(text + 128, (size_t)(result & 63));"),
 }
+# Two of them differ, or GCC would make one of both (-fipa-icf).
 FOREIGN = """\
 static __attribute__((noinline)) unsigned long long step_{number}(unsigned long long x) {{
-  volatile unsigned long long kept[4] = {{x, {key}, 3, 4}};
+  volatile unsigned long long kept[4] = {{x, {key}, 3, {number}}};
   return kept[x & 3] * 5 + kept[1];
 }}
 unsigned long long foreign_{number}(unsigned long long x) {{ return step_{number}(x) ^ step_{number}(x + 1); }}
